@@ -53,7 +53,8 @@ type Node struct {
 
 	mu     sync.Mutex
 	said   time.Time // when it said last that it lives, by the database's clock
-	missed time.Time // when it could not last
+	began  time.Time // when it began to say so; zero while it does not
+	missed time.Time // when it could not last, or not for long
 	before time.Time // said, as it was then
 
 	clock func() time.Time
@@ -153,6 +154,10 @@ func (n *Node) Keep(ctx context.Context, log *slog.Logger) {
 
 // Beat says once that the node lives.
 func (n *Node) Beat(ctx context.Context) error {
+	began := n.clock()
+	n.mu.Lock()
+	n.began = began
+	n.mu.Unlock()
 	var now time.Time
 	err := n.db.Write(ctx, func(tx *store.Tx) (err error) {
 		if n.left.Load() {
@@ -163,14 +168,18 @@ func (n *Node) Beat(ctx context.Context) error {
 	})
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	switch {
-	case err == nil:
-		n.said = now
-	case ctx.Err() == nil:
+	if n.began = (time.Time{}); err != nil && ctx.Err() == nil || n.stalls(began) {
 		n.missed, n.before = time.Now(), n.said
+	}
+	if err == nil {
+		n.said = now
 	}
 	return err
 }
+
+// stalls reports whether what began then has taken so long that leases may have ended
+// meanwhile: a database that stands still fails nothing.
+func (n *Node) stalls(began time.Time) bool { return n.clock().Sub(began) > Lease-2*Every }
 
 // beat writes the node's row, removes those that are long dead, counts the living, and
 // returns the time.
@@ -225,11 +234,14 @@ func (n *Node) Leave(ctx context.Context) error {
 }
 
 // Alive reports whether another node of this id lives. Where this one could not write to the
-// store a while ago, others may not have been able to say that they live either: those that
-// lived before are given the time of a lease.
+// store a while ago, or had to wait for it for long, others may not have been able to say that
+// they live either: those that lived before are given the time of a lease.
 func (n *Node) Alive(tx *store.Tx, id string) (bool, error) {
 	n.mu.Lock()
 	before, grace := n.before, time.Since(n.missed) < Lease
+	if !n.began.IsZero() && n.stalls(n.began) {
+		before, grace = n.said, true
+	}
 	n.mu.Unlock()
 	digits, ok := strings.CutPrefix(id, "n")
 	number, err := strconv.ParseInt(digits, 10, 64)

@@ -138,6 +138,41 @@ func TestNodeWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
+// TestNodeWhileTheStoreStandsStill: so it is where nothing fails, and the store answers late.
+func TestNodeWhileTheStoreStandsStill(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "dragoman.db"))
+	lives, here := joined(t, db), joined(t, db)
+	if err := db.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec("UPDATE nodes SET lease = $1 WHERE number = $2", store.Time(here.said)+1, lives.number)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now()
+	here.clock = func() time.Time { return at }
+	here.now = func(tx *store.Tx) (time.Time, error) {
+		at = at.Add(Lease)
+		if !seen(t, db, here, lives.ID()) {
+			t.Error("taken for dead by who waits for the store")
+		}
+		return tx.Now()
+	}
+	if err := here.Beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !seen(t, db, here, lives.ID()) {
+		t.Error("taken for dead by who has waited for the store")
+	}
+	here.now = (*store.Tx).Now
+	if err := here.Beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	here.missed = here.missed.Add(-Lease)
+	if seen(t, db, here, lives.ID()) {
+		t.Error("it has had its time")
+	}
+}
+
 func joined(t *testing.T, db *store.DB) *Node {
 	t.Helper()
 	n, err := Join(t.Context(), db, Info{})

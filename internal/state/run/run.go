@@ -127,8 +127,9 @@ type Runs struct {
 	mu      sync.Mutex
 	held    map[string]*Held // by owner and id
 	stopped bool
-	// unseen is when the store could not be used last.
+	// unseen is when the store could not be used last, or not for long.
 	unseen time.Time
+	clock  func() time.Time
 	// draining: nothing more is taken.
 	draining bool
 	work     func(*Held)
@@ -144,7 +145,7 @@ func Open(db *store.DB, v *vault.Vault, config Config) *Runs {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Runs{db: db, vault: v, config: config, held: map[string]*Held{}, room: make(chan struct{}, 1)}
+	return &Runs{db: db, vault: v, config: config, held: map[string]*Held{}, room: make(chan struct{}, 1), clock: time.Now}
 }
 
 // New is a run that begins.

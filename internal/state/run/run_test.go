@@ -289,6 +289,42 @@ func TestNobodyIsDeadWhileNobodyIsSeenToLive(t *testing.T) {
 	}
 }
 
+// TestNobodyIsDeadWhileTheStoreStandsStill: so it is where nothing fails, and the store answers
+// late: what waits for it is done first, and leases are over.
+func TestNobodyIsDeadWhileTheStoreStandsStill(t *testing.T) {
+	path := file(t)
+	here, there := opened(t, path, Config{}), opened(t, path, Config{})
+	there.Work(func(*Held) {})
+	begin(t, here, "ann", "r")
+	begin(t, there, "ann", "own")
+	die(t, here, "r")
+	late := func() func() time.Time { // each answer comes a lease later
+		at := time.Now()
+		return func() time.Time { at = at.Add(DefaultLease); return at }
+	}
+	k := key{store.Owner("ann"), "r"}
+	for what, do := range map[string]func(){
+		"looking": func() { fine(t, there.Look(t.Context())) },
+		"taking": func() {
+			if h, err := there.take(t.Context(), k); h != nil || err != nil {
+				t.Errorf("%v, %v", h, err)
+			}
+		},
+		"saying that its own lives": func() { there.beat(t.Context()) },
+	} {
+		there.unseen, there.clock = time.Time{}, late()
+		do()
+		there.clock = time.Now
+		if len(taken(t, there)) > 0 {
+			t.Fatalf("%s: taken though its process lives", what)
+		}
+	}
+	there.unseen = there.unseen.Add(-DefaultLease)
+	if len(taken(t, there)) != 1 {
+		t.Error("nobody takes what its process has said nothing of since")
+	}
+}
+
 // TestOneWithoutItsKey: a run whose key cannot be read, which is tried to be taken with each
 // look, keeps nobody from those whose process has died.
 func TestOneWithoutItsKey(t *testing.T) {

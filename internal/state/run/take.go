@@ -42,12 +42,14 @@ func (s *Runs) Watch(ctx context.Context, work func(*Held)) {
 
 // Look wakes runs whose time has come, and takes those that nobody has, as far as there is
 // room. One that cannot be taken keeps nobody from the others. Where the store could not be
-// used a while ago, others may not have been able to say that they live either: they are
-// given the time of a lease.
+// used a while ago, or answered late, others may not have been able to say that they live
+// either: they are given the time of a lease.
 func (s *Runs) Look(ctx context.Context) error {
+	began := s.clock()
 	if err := s.wake(ctx); err != nil {
 		return s.missed(ctx, err)
 	}
+	s.unsure(began)
 	for {
 		all, err := s.free(ctx)
 		if err != nil {
@@ -77,6 +79,21 @@ func (s *Runs) missed(ctx context.Context, err error) error {
 		s.mu.Unlock()
 	}
 	return err
+}
+
+// least is the shortest time that a store stands still for which is noted.
+const least = time.Second
+
+// unsure reports whether nobody can be told to be dead: the store could not be used a while
+// ago, or what began then has waited for it for so long that leases may have ended meanwhile.
+// That is noted: a database that stands still fails nothing.
+func (s *Runs) unsure(began time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.clock().Sub(began) > max(s.config.Lease/2, least) {
+		s.unseen = time.Now()
+	}
+	return time.Since(s.unseen) < s.config.Lease
 }
 
 // Stop gives back what this process has, and takes nothing more.
@@ -125,9 +142,11 @@ func (s *Runs) beat(ctx context.Context) {
 	s.mu.Unlock()
 	for _, h := range all {
 		if h.began.Load() {
+			began := s.clock()
 			if err := h.write(ctx, func(*store.Tx) error { return nil }); h.ctx.Err() == nil { // else it is not ours any more
 				_ = s.missed(ctx, err)
 			}
+			s.unsure(began)
 		}
 	}
 }
@@ -195,11 +214,14 @@ func Wake(tx *store.Tx, waits string) error {
 	return err
 }
 
-// nobodys is what nobody has: it is ready, or whoever had it is dead, where that can be told.
-const (
-	nobodys = "(state = 'ready' OR state = 'running' AND lease < $1)"
-	ready   = "state = 'ready'"
-)
+// nobodys is what nobody has: it is ready, or whoever had it is dead, where that can be told
+// by what began then. $1 is the time.
+func (s *Runs) nobodys(began time.Time) string {
+	if s.unsure(began) {
+		return "(state = 'ready' AND $1 > 0)"
+	}
+	return "(state = 'ready' OR state = 'running' AND lease < $1)"
+}
 
 // free returns runs that nobody has, as many as there is room for and some: of each owner
 // the oldest, then of each the second, so that nobody waits for all that another has begun.
@@ -207,19 +229,17 @@ func (s *Runs) free(ctx context.Context) (all []key, err error) {
 	s.mu.Lock()
 	most, have := s.config.Most, len(s.held)
 	stopped := s.stopped || s.draining
-	which := nobodys
-	if time.Since(s.unseen) < s.config.Lease {
-		which = ready
-	}
 	s.mu.Unlock()
 	if stopped || have >= most {
 		return nil, nil
 	}
+	began := s.clock()
 	err = s.db.Read(ctx, func(tx *store.Tx) error {
 		now, err := tx.Now()
 		if err != nil {
 			return err
 		}
+		which := s.nobodys(began)
 		// Those that this process has itself, and has not seen to be alive, are among them.
 		all, err = keys(tx, `SELECT owner, id FROM (
 				SELECT owner, id, made, ROW_NUMBER() OVER (PARTITION BY owner ORDER BY made, id) AS place FROM runs WHERE `+which+` AND expires > $1
@@ -239,6 +259,7 @@ func (s *Runs) take(ctx context.Context, k key) (*Held, error) {
 	var epoch, last int64
 	var document []byte
 	taken := false
+	began := s.clock()
 	err := s.db.Write(ctx, func(tx *store.Tx) error {
 		taken = false
 		now, err := tx.Now()
@@ -246,7 +267,7 @@ func (s *Runs) take(ctx context.Context, k key) (*Held, error) {
 			return err
 		}
 		n, err := tx.Exec(`UPDATE runs SET attempt = attempt + CASE WHEN state = 'running' THEN 1 ELSE 0 END, state = 'running', node = $2, epoch = epoch + 1, lease = $3
-			WHERE owner = $4 AND id = $5 AND `+nobodys, store.Time(now), h.node, store.Time(now.Add(s.config.Lease)), k.owner, k.id)
+			WHERE owner = $4 AND id = $5 AND `+s.nobodys(began), store.Time(now), h.node, store.Time(now.Add(s.config.Lease)), k.owner, k.id)
 		if err != nil || n == 0 {
 			return err
 		}
