@@ -48,10 +48,11 @@ func (a *API) models(w http.ResponseWriter, r *http.Request, who caller.Caller) 
 }
 
 // model answers GET /v1/models/{model}: as Anthropic's API has it for clients that speak that,
-// where the list has it. Else the model's upstream is asked, as one is that speaks that API itself.
+// where the list has it. Else the model's upstream is asked, as one is that speaks that API itself
+// and calls the model so, too.
 func (a *API) model(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	name := strings.TrimPrefix(r.URL.Path, "/v1/models/")
-	if up, err := a.upstream(name); !caller.SpeaksMessages(r) || err != nil || up.Speaks(upstream.Messages) {
+	if up, err := a.upstream(name); !caller.SpeaksMessages(r) || err != nil || up.Speaks(upstream.Messages) && up.ModelName(name) == name {
 		a.relay(w, r, who)
 		return
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -49,5 +50,25 @@ func TestModelsForEveryClient(t *testing.T) {
 	none := d.do("GET", "/v1/models/other", "", "Anthropic-Version", "2023-06-01")
 	if none.status != http.StatusNotFound || !strings.Contains(none.body, `{"type":"error","error":{"type":"not_found_error"`) {
 		t.Errorf("%d %s", none.status, none.body)
+	}
+}
+
+// A model that its upstream calls otherwise is not asked for there: what the list has is told.
+func TestModelOfAnotherName(t *testing.T) {
+	asked := make(chan string, 9)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path
+		http.NotFound(w, r)
+	}))
+	t.Cleanup(server.Close)
+	d := open(t, nil, upstream.Model{Match: "fast", Name: "claude-x", BaseURL: server.URL + "/v1", Wires: []string{"messages"}})
+	one := d.do("GET", "/v1/models/fast", "", "Anthropic-Version", "2023-06-01")
+	if one.status != 200 || !strings.Contains(one.body, `"id":"fast"`) {
+		t.Errorf("%d %s", one.status, one.body)
+	}
+	for len(asked) > 0 {
+		if path := <-asked; path != "/v1/models" {
+			t.Errorf("it is asked for %s", path)
+		}
 	}
 }
