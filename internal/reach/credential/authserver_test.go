@@ -32,6 +32,7 @@ type world struct {
 	metadata  map[string]any                                                // of the authorization server, changed by tests
 	issuer    string                                                        // in the answer of a login; empty: the right one, "-": none
 	asked     []url.Values                                                  // of the token endpoint
+	refuses   bool                                                          // tokens, however good
 	shown     []string                                                      // tokens that the server got
 	redirects string                                                        // where the server sends requests
 	exchanged func(http.ResponseWriter, *http.Request, map[string]any) bool // answers an exchange of tokens in another way
@@ -67,6 +68,7 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	w.shown = append(w.shown, token)
 	scope, good := w.tokens[token]
+	good = good && !w.refuses
 	where := `resource_metadata="` + w.server.URL + `/.well-known/oauth-protected-resource/mcp"`
 	if w.needs != "" {
 		where += `, scope="` + w.needs + `"`

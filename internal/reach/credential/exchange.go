@@ -97,6 +97,10 @@ func (x *exchange) another(ctx context.Context, _ string, _ *http.Request, res *
 	return x.had.Reveal(), err
 }
 
+func (x *exchange) useless(string) *LoginError {
+	return x.wanted(errors.New("the server does not take what the last one is exchanged for"))
+}
+
 // wanted says what the caller has to show before there can be a token.
 func (x *exchange) wanted(err error) *LoginError {
 	return &LoginError{"call the gateway with an access token of " + x.config.Exchanges(), err}

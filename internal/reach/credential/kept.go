@@ -21,6 +21,8 @@ type kept struct {
 	failed time.Time // when renewing failed last
 	reason error
 	spent  secret.Text // the refresh token that it failed with
+
+	last refusedToken
 }
 
 func (k *kept) entry() (Entry, error) {
@@ -77,9 +79,16 @@ func (k *kept) another(ctx context.Context, shown string, _ *http.Request, res *
 		return "", k.wanted(errors.New("it does not suffice for what was asked"))
 	case e.Refresh.IsZero():
 		return "", k.wanted(errors.New("it has ended"))
+	case k.last.lately(shown):
+		return "", k.wanted(errUseless)
 	}
 	e, err = k.renew(ctx, e)
 	return e.Access.Reveal(), err
+}
+
+func (k *kept) useless(token string) *LoginError {
+	k.last = refusedToken{secret.New(token), time.Now()}
+	return k.wanted(errUseless)
 }
 
 // wanted says that somebody has to log in, and how.

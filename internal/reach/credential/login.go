@@ -179,6 +179,8 @@ func (l *login) register(m *metadataFound) {
 // offline is the scope by which refresh tokens are asked for (OpenID Connect Core, section 11).
 const offline = "offline_access"
 
+func (l *login) useless(string) *LoginError { return nil }
+
 func (l *login) config(client *http.Client) *auth.AuthorizationCodeHandlerConfig {
 	c := &auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: l.o.Redirect, Client: client, RequestRefreshToken: true,

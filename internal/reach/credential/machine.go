@@ -14,6 +14,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // A machine gets tokens by client credentials (RFC 6749 section 4.4; MCP extension
@@ -27,6 +29,8 @@ type machine struct {
 
 	failed time.Time // when asking for a token failed last
 	reason error
+
+	last refusedToken
 }
 
 // basis: what it takes to get a token is in the configuration.
@@ -43,9 +47,12 @@ func (m *machine) token(context.Context) (string, error) {
 	return token.AccessToken, nil
 }
 
-func (m *machine) another(ctx context.Context, _ string, _ *http.Request, res *http.Response) (string, error) {
-	if time.Since(m.failed) < retryAfter {
+func (m *machine) another(ctx context.Context, shown string, _ *http.Request, res *http.Response) (string, error) {
+	switch {
+	case time.Since(m.failed) < retryAfter:
 		return "", m.reason
+	case m.last.lately(shown) && len(union(m.scopes, challenged(res))) == len(m.scopes): // else it is another question
+		return "", m.wanted()
 	}
 	if err := m.authorize(ctx, res); err != nil {
 		if ctx.Err() == nil {
@@ -54,6 +61,16 @@ func (m *machine) another(ctx context.Context, _ string, _ *http.Request, res *h
 		return "", err
 	}
 	return m.token(ctx)
+}
+
+func (m *machine) useless(token string) *LoginError {
+	m.last = refusedToken{secret.New(token), time.Now()}
+	return m.wanted()
+}
+
+// wanted says who can do something where the server takes no token of ours.
+func (m *machine) wanted() *LoginError {
+	return &LoginError{"see what " + m.config.Issuer + " lets the client " + m.config.ClientID + " do", errUseless}
 }
 
 // authorize asks for tokens that an answer of the server wants.

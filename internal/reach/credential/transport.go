@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // early is how long before its end a token is renewed.
@@ -30,6 +32,10 @@ type source interface {
 	// another returns another token than shown, which the server answered like this.
 	// A [*LoginError] says that it takes a person.
 	another(ctx context.Context, shown string, r *http.Request, res *http.Response) (string, error)
+	// useless hears that the server did not take what another returned either, and
+	// says what a person can do; nil for nothing. It is not to be asked for yet another
+	// one for a while.
+	useless(token string) *LoginError
 	// basis is what tokens are made from. Where it has become another one, a token
 	// may be had that could not before.
 	basis() string
@@ -151,9 +157,15 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	if res, err = t.next.RoundTrip(again); err == nil && wanting(res) {
-		t.refused(nil)
+		t.refused(t.useless(another))
 	}
 	return res, err
+}
+
+func (t *Transport) useless(token string) *LoginError {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.source.useless(token)
 }
 
 func with(r *http.Request, token string) *http.Request {
@@ -201,6 +213,20 @@ func challenged(res *http.Response) []string {
 		}
 	}
 	return nil
+}
+
+// errUseless is why a token that has just been got is of no use.
+var errUseless = errors.New("the server does not take what it was renewed to")
+
+// A refusedToken is one that a server did not take though it had just been got.
+type refusedToken struct {
+	token secret.Text
+	at    time.Time
+}
+
+// lately reports whether a token is that one, and for how long nobody asks for another.
+func (t *refusedToken) lately(token string) bool {
+	return token != "" && t.token.Reveal() == token && time.Since(t.at) < retryAfter
 }
 
 func union(a, b []string) []string {
