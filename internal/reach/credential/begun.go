@@ -47,7 +47,7 @@ func Begin(ctx context.Context, a Account, next http.RoundTripper, o LoginOption
 func Finish(ctx context.Context, a Account, next http.RoundTripper, o LoginOptions, b *Begun, answer Answer) (address *url.URL, more *Begun, err error) {
 	switch {
 	case answer.Error != "" || answer.Code == "":
-		return nil, nil, &Refused{answer.Error}
+		return nil, nil, refusedAnswer(o.Store, a, answer)
 	case answer.Issuer != b.Issuer && (answer.Issuer != "" || b.Says):
 		return nil, nil, errors.New("the answer names another authorization server than the one that the person was sent to")
 	}

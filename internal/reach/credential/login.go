@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -79,8 +80,8 @@ func newLogin(a Account, o LoginOptions) (*login, error) {
 	l := &login{account: a, o: o, server: u, client: newClient(u)}
 	l.judge = &metadataJudge{next: l.client.Transport, read: l.register}
 	l.client.Transport = l.judge
-	if old, err := o.Store.Get(a); err == nil {
-		l.scopes = old.Scopes
+	if l.before, err = o.Store.Get(a); err != nil {
+		l.before = Entry{}
 	}
 	l.handler, err = auth.NewAuthorizationCodeHandler(l.config(l.client))
 	return l, err
@@ -105,8 +106,8 @@ type login struct {
 	judge   *metadataJudge // of what it gets
 	given   *oauth2.Token  // nil, or what a login before this one came to
 	handler *auth.AuthorizationCodeHandler
-	scopes  []string // asked for beside those of the challenge
-	wanted  []string // those of the challenge
+	before  Entry    // what is kept of a login before this one
+	wanted  []string // the scopes of the challenge
 	// as is what the client says of itself where it registers; bare says that it does not
 	// say for which scopes.
 	as       *oauthex.ClientRegistrationMetadata
@@ -161,7 +162,7 @@ func (l *login) register(m *metadataFound) {
 	if len(scopes) == 0 {
 		scopes = m.resource
 	}
-	if scopes = union(scopes, l.scopes); slices.Contains(m.scopes, offline) {
+	if scopes = union(scopes, l.had(m.token)); slices.Contains(m.scopes, offline) {
 		scopes = union(scopes, []string{offline})
 	}
 	l.as.Scope = strings.Join(scopes, " ")
@@ -176,6 +177,32 @@ func (l *login) register(m *metadataFound) {
 	}
 }
 
+// had are the scopes that are asked for beside those of the challenge: those of a login
+// before this one, at the same authorization server; another one has others.
+func (l *login) had(token string) []string {
+	if token != "" && token != l.before.TokenURL {
+		return nil
+	}
+	return l.before.Scopes
+}
+
+// refusedAnswer is what an answer without a code means.
+func refusedAnswer(s Store, a Account, answer Answer) error {
+	if answer.Error == "invalid_scope" {
+		forgetScopes(s, a)
+	}
+	return &Refused{answer.Error}
+}
+
+// forgetScopes forgets those of a login before, of which the authorization server may have
+// one no more: nobody could log in again.
+func forgetScopes(s Store, a Account) {
+	_, _ = s.Update(a, func(e *Entry, _ time.Time) error {
+		e.Scopes = nil
+		return nil
+	})
+}
+
 // offline is the scope by which refresh tokens are asked for (OpenID Connect Core, section 11).
 const offline = "offline_access"
 
@@ -184,7 +211,7 @@ func (l *login) useless(string) *LoginError { return nil }
 func (l *login) config(client *http.Client) *auth.AuthorizationCodeHandlerConfig {
 	c := &auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: l.o.Redirect, Client: client, RequestRefreshToken: true,
-		ScopeFilter:              func(discovered []string) []string { return union(discovered, l.scopes) },
+		ScopeFilter:              func(discovered []string) []string { return union(discovered, l.had(l.judge.tokenURL())) },
 		AuthorizationCodeFetcher: l.fetch, NewTokenSource: l.keep,
 		AcceptUnadvertisedIss: true, // an issuer that is named is compared, be that promised or not
 	}
@@ -220,7 +247,7 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 	case err != nil:
 		return nil, err
 	case answer.Error != "" || answer.Code == "":
-		return nil, &Refused{answer.Error}
+		return nil, refusedAnswer(l.o.Store, l.account, answer)
 	}
 	return &auth.AuthorizationResult{Code: answer.Code, State: answer.State, Iss: answer.Issuer}, nil
 }

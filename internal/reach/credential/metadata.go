@@ -27,6 +27,7 @@ type metadataJudge struct {
 	scopes  []string // and scopes
 	of      string   // the issuer whose metadata were read last; empty for none
 	says    bool     // its answers name it (RFC 9207)
+	token   string   // where tokens are asked for there
 	refused bool     // a client that wanted to register there
 }
 
@@ -35,6 +36,7 @@ type metadataFound struct {
 	resource []string // scopes of the server
 	scopes   []string // of the authorization server
 	methods  []string // how clients show there who they are
+	token    string   // its token endpoint
 }
 
 // refusedClient reports whether an authorization server refused to register a client.
@@ -50,6 +52,13 @@ func (j *metadataJudge) issuer() (name string, says bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.of, j.says
+}
+
+// tokenURL returns the token endpoint of that server; empty for none.
+func (j *metadataJudge) tokenURL() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.token
 }
 
 // CloseIdleConnections ends the connections that are kept open.
@@ -112,8 +121,9 @@ func (j *metadataJudge) judge(body []byte) error {
 		return fmt.Errorf("the authorization server %.200q does not say that it takes PKCE with S256", issuer)
 	}
 	j.of, j.says = issuer, string(document.Get("authorization_response_iss_parameter_supported")) == "true"
+	j.token, _ = rawjson.String(document.Get("token_endpoint"))
 	j.read(&metadataFound{
-		resource: j.scopes, scopes: texts(document.Get("scopes_supported")), methods: texts(document.Get("token_endpoint_auth_methods_supported")),
+		token: j.token, resource: j.scopes, scopes: texts(document.Get("scopes_supported")), methods: texts(document.Get("token_endpoint_auth_methods_supported")),
 	})
 	return nil
 }
