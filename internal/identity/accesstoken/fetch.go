@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -162,6 +163,8 @@ type Endpoints struct {
 	Authorize, Token string
 	// SaysIssuer says that an answer names its issuer (RFC 9207).
 	SaysIssuer bool
+	// InBody says that secrets of clients are taken in the body, and not in the header.
+	InBody bool
 }
 
 // Endpoints returns those that an issuer's metadata name. One that does not say that it
@@ -177,13 +180,21 @@ func (v *Verifier) Endpoints(ctx context.Context, name string) (e Endpoints, err
 	if err := errors.Join(CheckURL(e.Authorize), CheckURL(e.Token)); err != nil {
 		return Endpoints{}, fmt.Errorf("its metadata name nowhere to sign in: %w", err)
 	}
-	methods, _ := rawjson.Elements(metadata.Get("code_challenge_methods_supported"))
-	for _, m := range methods {
-		if method, _ := rawjson.String(m); method == "S256" {
-			return e, nil
-		}
+	if !lists(metadata, "code_challenge_methods_supported", "S256") {
+		return Endpoints{}, errors.New("its metadata do not say that it takes PKCE with S256")
 	}
-	return Endpoints{}, errors.New("its metadata do not say that it takes PKCE with S256")
+	const methods = "token_endpoint_auth_methods_supported"
+	e.InBody = lists(metadata, methods, "client_secret_post") && !lists(metadata, methods, "client_secret_basic")
+	return e, nil
+}
+
+// lists reports whether a list of metadata has a text.
+func lists(metadata *rawjson.Object, name, text string) bool {
+	elements, _ := rawjson.Elements(metadata.Get(name))
+	return slices.ContainsFunc(elements, func(raw json.RawMessage) bool {
+		each, _ := rawjson.String(raw)
+		return each == text
+	})
 }
 
 // metadata returns an issuer's metadata.

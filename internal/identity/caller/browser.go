@@ -125,7 +125,7 @@ func away(err error) error {
 // console is the client of the console at an issuer.
 func (o *oauth) console(ends accesstoken.Endpoints, i *Issuer, back string) *oauth2.Config {
 	style := oauth2.AuthStyleInHeader
-	if i.Console.Secret.IsZero() {
+	if i.Console.Secret.IsZero() || ends.InBody {
 		style = oauth2.AuthStyleInParams
 	}
 	return &oauth2.Config{
