@@ -76,7 +76,10 @@ func (f *Authenticator) SignIn(ctx context.Context, issuer, back, next string, a
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(a.Verifier)}
 	options = append(options, o.meant(from)...)
 	if again {
-		options = append(options, oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", "0"))
+		options = append(options, oauth2.SetAuthURLParam("prompt", "login"))
+		if slices.Contains(client.Scopes, "openid") { // without it some refuse the parameter
+			options = append(options, oauth2.SetAuthURLParam("max_age", "0"))
+		}
 	}
 	return client.AuthCodeURL(a.State, options...), a, nil
 }

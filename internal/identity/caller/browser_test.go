@@ -71,3 +71,41 @@ func TestSignInShowsItsSecret(t *testing.T) {
 		server.Close()
 	}
 }
+
+// TestSignInAgain: who has to show again who they are is asked for it in words that are an
+// authorization server's, which max_age is without openid for none (OpenID Connect Core,
+// section 3.1.2.1).
+func TestSignInAgain(t *testing.T) {
+	for _, test := range []struct {
+		scopes      []string
+		again       bool
+		prompt, age string
+	}{
+		{[]string{"use"}, false, "", ""},
+		{[]string{"use"}, true, "login", ""},
+		{[]string{"openid", "use"}, true, "login", "0"},
+	} {
+		i := issuertest.New(t, "")
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(map[string]any{
+				"issuer": i.Name, "authorization_endpoint": i.Name + "/authorize", "token_endpoint": i.Name + "/token",
+				"code_challenge_methods_supported": []string{"S256"},
+			})
+		}))
+		i.Name = server.URL
+		f := authorized(t, i, func(c *Config) { c.OAuth[0].Console.ID, c.OAuth[0].Console.Scopes = "console", test.scopes })
+		address, _, err := f.SignIn(t.Context(), i.Name, "/back", "/console/", test.again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q := u.Query(); q.Get("prompt") != test.prompt || q.Get("max_age") != test.age {
+			t.Errorf("%v: sent to %s", test, address)
+		}
+		server.Close()
+	}
+}
