@@ -107,7 +107,7 @@ func (d *Dialect) Wire() *Wire { return &d.spec.Wire }
 // Plan converts a tool. The Problem, of code [dragoman.CodeInvalidTool], says
 // that the tool cannot be used and where in its schema the reason is. A tool in
 // quarantine has its own problem for a plan: nobody is told what its schema says. Plans
-// are cached by the tool's Digest.
+// are cached by the tool's Pin and its name.
 func (d *Dialect) Plan(tool dragoman.Tool) (*Plan, *dragoman.Problem) {
 	if tool.Quarantined != nil {
 		return nil, tool.Quarantined

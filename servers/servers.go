@@ -153,13 +153,22 @@ var ErrNone = errors.New("none of the servers can be used")
 // Wait waits until the servers of these labels, or all where there are none, have
 // listed their tools or failed once. It returns the cause of the context's end where
 // that comes first; what the others offer can be used all the same. Where every one
-// has failed, the error wraps [ErrNone] and the [dragoman.Problem] of each.
+// has failed, the error wraps [ErrNone] and the [dragoman.Problem] of each. A label that
+// no server has is an error.
 func (s *Set) Wait(ctx context.Context, labels ...string) error {
+	list, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, label := range labels {
+		if !slices.ContainsFunc(list.Servers, func(s dragoman.Server) bool { return s.Label == label }) {
+			return fmt.Errorf("there is no server %q", label)
+		}
+	}
 	if err := s.running.Settle(ctx, labels...); err != nil {
 		return err
 	}
-	list, err := s.List(ctx)
-	if err != nil {
+	if list, err = s.List(ctx); err != nil {
 		return err
 	}
 	var failures []error

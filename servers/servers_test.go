@@ -141,6 +141,13 @@ func TestWaitSaysWhenAllFailed(t *testing.T) {
 	}
 }
 
+func TestWaitForNobody(t *testing.T) {
+	set, _ := start(t, map[string]Server{"fine": {Connect: here(fakemcp.Config{Tools: tools("read")})}}, nil)
+	if err := set.Wait(t.Context(), "fine", "fien"); err == nil || err.Error() != `there is no server "fien"` || errors.Is(err, ErrNone) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestNoPrefix(t *testing.T) {
 	_, list := start(t, map[string]Server{
 		"a": {Connect: here(fakemcp.Config{Tools: tools("read", "same")})},
