@@ -53,7 +53,7 @@ var errUnguarded = errors.New("refusing to serve beyond this machine without aut
 func (s *Server) listen(ctx context.Context, line *CommandLine, errs io.Writer) error {
 	address, err := loopbackByDefault(line.http)
 	if err != nil {
-		return err
+		return &usageError{err}
 	}
 	if !s.opts.HTTP.guarded() && !isLoopback(address) {
 		return &usageError{errUnguarded}

@@ -74,8 +74,8 @@ func TestMainUsage(t *testing.T) {
 		{"audit that cannot be", Options{}, []string{"--audit", filepath.Join("none", "x")}, nil, 2, nil, []string{"audit: open"}},
 		{"beyond this machine", Options{}, []string{"--http", "0.0.0.0:0"}, nil, 2, nil, []string{"refusing to serve beyond this machine"}},
 		{"weak token", Options{}, []string{"--http", "0.0.0.0:0"}, map[string]string{"MCP_TOKEN": "short"}, 2, nil, []string{"at least 16", "MCP_TOKEN"}},
-		{"no port", Options{}, []string{"--http", "localhost"}, nil, 1, nil, []string{"--http localhost", "such as 127.0.0.1:8080"}},
-		{"a port alone", Options{}, []string{"--http", "8080"}, nil, 1, nil, []string{"--http 8080", "or :8080"}},
+		{"no port", Options{}, []string{"--http", "localhost"}, nil, 2, nil, []string{"--http localhost", "such as 127.0.0.1:8080"}},
+		{"a port alone", Options{}, []string{"--http", "8080"}, nil, 2, nil, []string{"--http 8080", "or :8080"}},
 		{"bad origin", Options{}, []string{"--http", ":0", "--origin", "x"}, nil, 2, nil, []string{`"x" is not an origin`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
