@@ -157,6 +157,19 @@ func TestCheck(t *testing.T) {
 	if err := Check(list{}); err != nil {
 		t.Errorf("a nil list is an empty one: %v", err)
 	}
+	type patch struct {
+		Gift  *bool            `json:"gift"`
+		Part  *list            `json:"part"`
+		Names []string         `json:"names" min:"1" default:"[\"a\"]"`
+		Note  *string          `json:"note" nullable:"true"`
+		Until Optional[string] `json:"until" nullable:"false"`
+	}
+	if err := Check(patch{}); err != nil {
+		t.Errorf("what was left out of arguments: %v", err)
+	}
+	if err := Check(patch{Part: &list{}, Names: []string{}}); err == nil || err.Error() != "names: expected at least 1 items, got []." {
+		t.Errorf("an empty list: %v", err)
+	}
 	if err := Check(struct{ C chan int }{}); err == nil {
 		t.Error("a type without schema: no error")
 	}
