@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -155,13 +156,27 @@ func (b *binding) room(beside, copies int) int {
 	return room
 }
 
+// says returns what has the methods M of a result: the value, or else a pointer to a copy
+// of it.
+func says[M any](value any) (m M, ok bool) {
+	if m, ok = value.(M); ok {
+		return m, true
+	}
+	if t := reflect.TypeOf(value); t != nil && reflect.PointerTo(t).Implements(reflect.TypeFor[M]()) {
+		copied := reflect.New(t)
+		copied.Elem().Set(reflect.ValueOf(value))
+		m, ok = copied.Interface().(M)
+	}
+	return m, ok
+}
+
 // summary is the text before the data, at most a quarter of all text, and how
 // often the data goes out.
 func (b *binding) summary(r reply, markdown bool) (text string, copies int) {
 	if markdown {
 		return "", 1
 	}
-	if s, ok := r.value.(Summarizer); ok {
+	if s, ok := says[Summarizer](r.value); ok {
 		text = s.Summary()
 	}
 	switch {
@@ -192,7 +207,7 @@ func (b *binding) markdownBlocks(r reply, data []byte, cut bool) ([]sdk.Content,
 	for range 6 {
 		length := utf8.RuneCount(data)
 		room := min(b.characters, b.total-length)
-		if m, ok := r.value.(Markdowner); ok && !cut && room >= minCharacters/2 {
+		if m, ok := says[Markdowner](r.value); ok && !cut && room >= minCharacters/2 {
 			return []sdk.Content{Words(cutText(m.Markdown(), room, b.advice()))}, data, nil
 		}
 		n, err := schema.Parse(data)

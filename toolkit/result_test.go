@@ -152,6 +152,29 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+type pointed struct {
+	N int `json:"n"`
+}
+
+func (p *pointed) Summary() string  { return fmt.Sprint("the number is ", p.N) }
+func (p *pointed) Markdown() string { return fmt.Sprint("own: ", p.N) }
+
+// TestMethodsOfPointers has the methods of results on pointers, and results of either kind.
+func TestMethodsOfPointers(t *testing.T) {
+	s := newServer(t, Options{})
+	Add(s, Tool{Name: "get_value", Description: "x", Hints: reading, Markdown: true}, func(context.Context, struct{}) (pointed, error) { return pointed{7}, nil })
+	Add(s, Tool{Name: "get_pointer", Description: "x", Hints: reading, Markdown: true}, func(context.Context, struct{}) (*pointed, error) { return &pointed{7}, nil })
+	session := dial(t, s, legacy, nil)
+	for _, tool := range []string{"get_value", "get_pointer"} {
+		if got := call(t, session, tool, `{}`); got.text != "the number is 7\n{\"n\":7}" {
+			t.Errorf("%s: %s", tool, got.text)
+		}
+		if got := call(t, session, tool, `{"response_format":"markdown"}`); got.text != "own: 7" {
+			t.Errorf("%s as Markdown: %s", tool, got.text)
+		}
+	}
+}
+
 // TestCut holds, for results of several forms and any limit, that what goes out
 // is within the limit, valid by its own schema, and says what is missing.
 func TestCut(t *testing.T) {
