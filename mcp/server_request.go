@@ -120,7 +120,7 @@ func (v *incomingRequest) run(ctx context.Context) (json.RawMessage, error) {
 	case res.Asks != nil:
 		return inputRequired(res.Asks), nil
 	default:
-		return v.finished(ctx, res.Content), nil
+		return v.finished(ctx, res.Content)
 	}
 }
 
@@ -271,20 +271,21 @@ var cacheable = map[string]bool{
 	"tools/list": true, "prompts/list": true, "resources/list": true, "resources/templates/list": true, "resources/read": true,
 }
 
-// finished returns a result with the members that the modern era wants.
-func (v *incomingRequest) finished(ctx context.Context, content json.RawMessage) json.RawMessage {
+// finished returns a result with the members that the modern era wants. One that is no
+// object is an error there, and not a result with nothing in it.
+func (v *incomingRequest) finished(ctx context.Context, content json.RawMessage) (json.RawMessage, error) {
 	if content == nil {
 		content = json.RawMessage(`{}`)
 	}
 	if !v.in.modern {
-		return content
+		return content, nil
 	}
 	if bytes.HasPrefix(content, []byte(completeList)) {
-		return content
+		return content, nil
 	}
 	o := rawjson.Object{Members: v.room[:0]}
-	if o.Parse(content) != nil {
-		o.Members = nil
+	if err := o.Parse(content); err != nil {
+		return nil, fmt.Errorf("the result is no JSON object: %w", err)
 	}
 	var members []byte
 	if o.Get("resultType") == nil {
@@ -294,14 +295,14 @@ func (v *incomingRequest) finished(ctx context.Context, content json.RawMessage)
 		members = append(members[:len(members):len(members)], freshness(v.host.Describe(ctx))...)
 	}
 	if members == nil {
-		return content
+		return content, nil
 	}
 	if len(o.Members) == 0 {
-		return append(append([]byte{'{'}, members[:len(members)-1]...), '}')
+		return append(append([]byte{'{'}, members[:len(members)-1]...), '}'), nil
 	}
 	content = bytes.TrimSpace(content)[1:]
 	b := append(make([]byte, 0, 1+len(members)+len(content)), '{')
-	return append(append(b, members...), content...)
+	return append(append(b, members...), content...), nil
 }
 
 // complete is the member that says that a result is one.

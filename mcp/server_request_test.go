@@ -176,3 +176,25 @@ func TestCallFailsAfterQuestion(t *testing.T) {
 		}
 	})
 }
+
+// A result that is no object is an error to a client of the modern era, which would take
+// the members that the era wants for all there is.
+func TestResultThatIsNone(t *testing.T) {
+	for content, want := range map[string]string{
+		`{"content":[]}`: `{"resultType":"complete","content":[]}`,
+		`{}`:             `{"resultType":"complete"}`,
+		``:               `{"resultType":"complete"}`,
+		`[]`:             "",
+		`{"content":`:    "",
+	} {
+		v := &incomingRequest{server: &Server{}, in: &inbound{method: "tools/call", modern: true}}
+		var raw json.RawMessage
+		if content != "" {
+			raw = json.RawMessage(content)
+		}
+		got, err := v.finished(t.Context(), raw)
+		if string(got) != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %s, %v", content, got, err)
+		}
+	}
+}
