@@ -282,6 +282,44 @@ func TestNow(t *testing.T) {
 	})
 }
 
+// TestReadOnlyForAWhile: connections that began while the database could only be read are not
+// kept once it can be written to.
+func TestReadOnlyForAWhile(t *testing.T) {
+	url := pgtest.URL(t)
+	db := made(t, url)
+	name, _, _ := strings.Cut(strings.TrimPrefix(url, "postgres://dragoman@/"), "?")
+	server := strings.Replace(url, "@/"+name, "@/postgres", 1)
+	pgtest.SQL(t, server, "ALTER DATABASE "+name+" SET default_transaction_read_only = on")
+	pgtest.SQL(t, server, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '"+name+"'")
+	if err := db.Write(t.Context(), put("a")); err == nil || !strings.Contains(err.Error(), "can only be read") {
+		t.Fatalf("it is not refused: %v", err)
+	}
+	pgtest.SQL(t, server, "ALTER DATABASE "+name+" RESET default_transaction_read_only")
+	if err := db.Write(t.Context(), put("b")); err != nil {
+		t.Error(err)
+	}
+	if got := fmt.Sprint(words(t, db)); got != "[b]" {
+		t.Errorf("there is %s", got)
+	}
+}
+
+// TestSeveralHosts: of several hosts the primary is looked for, whatever the address says of it.
+func TestSeveralHosts(t *testing.T) {
+	for address, several := range map[string]bool{
+		"postgres://ann@one.example/x":                                             false,
+		"postgres://ann@one.example/x?sslmode=prefer":                              false, // twice the same
+		"postgres://ann@one.example,two.example/x":                                 true,
+		"postgres://ann@one.example:1,one.example:2/x?sslmode=disable":             true,
+		"postgres://ann@one.example,two.example/x?target_session_attrs=read-write": true,
+		"host=one.example,two.example user=ann dbname=x target_session_attrs=any":  true,
+	} {
+		config, err := connection(address)
+		if err != nil || (config.ValidateConnect != nil) != several {
+			t.Errorf("%s: %v, %v", address, config.ValidateConnect != nil, err)
+		}
+	}
+}
+
 // TestPostgresErrors: what is wrong with an address is said without its password.
 func TestPostgresErrors(t *testing.T) {
 	url := pgtest.URL(t)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -76,6 +77,12 @@ func connection(url string) (*pgx.ConnConfig, error) {
 	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "dragoman"
+	}
+	if config.ValidateConnect == nil && slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool {
+		return f.Host != config.Host || f.Port != config.Port
+	}) {
+		// All but one of several hosts are standbys, which are behind and cannot be written to.
+		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	}
 	return config, nil
 }

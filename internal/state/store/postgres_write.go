@@ -40,7 +40,7 @@ const notSynced = "SET LOCAL synchronous_commit = off; "
 // job fails, each is run alone.
 func (p *postgres) group(jobs []*job) error {
 	err := p.try(jobs)
-	if err == nil || len(jobs) == 1 || errors.Is(err, ErrUnknown) || isAway(err) {
+	if err == nil || len(jobs) == 1 || errors.Is(err, ErrUnknown) || isAway(err) || onlyReads(err) {
 		return err
 	}
 	for _, j := range jobs {
@@ -78,6 +78,11 @@ func (p *postgres) once(jobs []*job) (err error) {
 		return err
 	}
 	defer conn.Close()
+	defer func() {
+		if onlyReads(err) {
+			p.reconnect(conn)
+		}
+	}()
 	b, err := start(ctx, conn, jobs)
 	if err != nil {
 		return err
@@ -218,6 +223,22 @@ func discard(conn *sql.Conn) {
 		}
 		return nil
 	})
+}
+
+// onlyReads reports whether the database refuses to write, or this connection to it: one to a
+// standby stays one while another host is the primary again, and one that began while writing
+// was forbidden (default_transaction_read_only) keeps that.
+func onlyReads(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "25006"
+}
+
+// reconnect drops the writer's connection, and those that read and that nobody uses at this
+// moment, which were made to the same host: who comes next looks for the primary anew.
+func (p *postgres) reconnect(conn *sql.Conn) {
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	p.reading.SetMaxIdleConns(0)
+	p.reading.SetMaxIdleConns(pgReaders)
 }
 
 // mayHelp reports whether the same transaction may succeed if it is run again: others
