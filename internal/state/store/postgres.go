@@ -192,6 +192,8 @@ var pgWords = map[string]string{
 	"53300": "the database takes no more connections: raise its max_connections, or put a pooler in front of it",
 	"25006": "the database can only be read: it may be a standby",
 	"42501": "the database user lacks the right to do this",
+	"26000": behindPooler,
+	"42P05": behindPooler,
 	"28P01": "the database does not accept this password",
 	"28000": "the database does not accept this user",
 	"3D000": "there is no such database",
@@ -201,6 +203,9 @@ var pgWords = map[string]string{
 	"57P01": "the database is being stopped",
 	"57P03": "the database is starting",
 }
+
+// behindPooler is about statements that are prepared on another connection than they run on.
+const behindPooler = "something gives each transaction another connection, as PgBouncer does in the mode transaction: set store.pooler to transaction"
 
 // postgresWords explains an error of PostgreSQL; empty for what needs no explanation.
 func postgresWords(err error) string {

@@ -39,6 +39,8 @@ func TestRefusal(t *testing.T) {
 		{pg("53100"), CodeUnavailable}, // disk_full
 		{pg("25006"), CodeUnavailable}, // read_only_sql_transaction
 		{pg("42501"), CodeUnavailable}, // insufficient_privilege
+		{pg("26000"), CodeUnavailable}, // invalid_sql_statement_name: behind a pooler of transactions
+		{pg("42P05"), CodeUnavailable}, // duplicate_prepared_statement: the same
 		{pg("57P03"), CodeUnavailable}, // cannot_connect_now
 		{pg("58030"), CodeUnavailable}, // io_error
 		{pg("23505"), ""},              // unique_violation: a statement's own
