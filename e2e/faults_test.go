@@ -301,6 +301,30 @@ func TestNoOrphans(t *testing.T) {
 	}
 }
 
+// A SIGHUP that comes while the gateway stops ends nothing: what is open is closed in order.
+func TestHangupWhileStopping(t *testing.T) {
+	t.Parallel()
+	up := record(t)
+	stubborn, _ := fake(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo"}}, Faults: []fakemcp.Fault{{Kind: fakemcp.Stubborn}}})
+	g := start(t, up, servers{"stubborn": stubborn, "other": idle(t)}).offers(up, "stubborn__echo")
+	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := soon(t).Done(); ; {
+		select {
+		case <-g.exited:
+			if g.err != nil {
+				t.Errorf("ended with %v", g.err)
+			}
+			return
+		case <-deadline:
+			t.Fatal("still running")
+		case <-time.After(10 * time.Millisecond):
+			_ = g.cmd.Process.Signal(syscall.SIGHUP) // it may have ended
+		}
+	}
+}
+
 // SIGTERM lets a conversation in flight come to its end.
 func TestDrain(t *testing.T) {
 	t.Parallel()

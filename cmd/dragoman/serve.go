@@ -63,8 +63,9 @@ configuration read again: requests and servers that did not change go on.` + ser
 			}
 			// A client may leave our standard error, or whoever keeps the log may start anew; what
 			// is written there is then lost, and not the calls. To be notified, unlike to ignore,
-			// is not passed on to servers.
-			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+			// is not passed on to servers. A SIGHUP while we start, or close what is open, ends
+			// nothing either.
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGHUP)
 			lines := logbuffer.New(os.Stderr)
 			defer lines.Close()
 			log, level := newLogger(lines, file, s.verbose, s.quiet)
