@@ -27,7 +27,7 @@ func (c *Conversation) keepRest(ctx context.Context, round *model.Round, tag str
 	if err == nil {
 		err = c.options.Memory.Keep(ctx, c.thread.Request.Owner, []string{restKey(tag)}, &memory.Turn{Hidden: []json.RawMessage{document}})
 	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil { // else the client has left
 		c.options.Log.Error("what the model wants back was not remembered", "error", err)
 	}
 }

@@ -27,7 +27,7 @@ func (c *Conversation) keepPictures(ctx context.Context, m *memory.Message) {
 	if tag == "" || len(pictures) == 0 || c.options.Memory == nil {
 		return
 	}
-	if err := c.options.Memory.Keep(ctx, c.thread.Request.Owner, []string{picturesKey(tag)}, &memory.Turn{Hidden: pictures}); err != nil {
+	if err := c.options.Memory.Keep(ctx, c.thread.Request.Owner, []string{picturesKey(tag)}, &memory.Turn{Hidden: pictures}); err != nil && ctx.Err() == nil { // else the client has left
 		c.options.Log.Error("pictures were not remembered", "error", err)
 	}
 }

@@ -267,6 +267,8 @@ func (t *gated) approved(ctx context.Context, call *dragoman.Call, digest audit.
 	case errors.Is(err, approval.ErrTooLarge):
 		res := failure(dragoman.CodeDenied, v.Reason+" Its arguments are longer than anybody would read: split it up. It did not run.")
 		return a, &res
+	case err != nil && ctx.Err() != nil:
+		return a, &dragoman.Result{Ran: dragoman.RanNot, Problem: endedBefore()}
 	case err != nil:
 		t.o.Log.Error("an approval could not be asked for", "error", err)
 		res := failure(dragoman.CodeInternal, "Somebody has to approve this call, and the gateway cannot ask now. It did not run.")

@@ -1,9 +1,11 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -359,6 +361,18 @@ func TestNoLogNoApproval(t *testing.T) {
 	without := New(Options{Policy: rules(t, asksForWrite...), Inbox: p.ledger.Inbox}).Around(Client{Caller: ann}, p.inner)
 	if res, err := without.Call(t.Context(), p.call("write", `{}`)); err != nil || code(res) != dragoman.CodeDenied || p.inner.Ran("write") != 0 {
 		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// A client that leaves while its call is asked about is no trouble of the gateway's.
+func TestLeavesWhileAsking(t *testing.T) {
+	p := at(t, asksForWrite...)
+	var log bytes.Buffer
+	tools := New(Options{Policy: rules(t, asksForWrite...), Inbox: p.ledger.Inbox, Audit: p.ledger.Audit, Store: p.ledger.DB, Log: slog.New(slog.NewTextHandler(&log, nil))}).Around(Client{Caller: ann}, p.inner)
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if res, err := tools.Call(left, p.call("write", `{}`)); err != nil || code(res) != dragoman.CodeCanceled || log.Len() > 0 {
+		t.Errorf("%+v, %v; said: %s", res, err, &log)
 	}
 }
 

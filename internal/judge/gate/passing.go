@@ -36,10 +36,14 @@ func (g *Gate) Passing(ctx context.Context, who caller.Caller, what string) (cam
 	}, nil
 }
 
+func endedBefore() *dragoman.Problem {
+	return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "The conversation ended before this call was made."}
+}
+
 // unwritten says why nothing is done that could not be written down.
 func (g *Gate) unwritten(ctx context.Context, r audit.Record, err error) *dragoman.Problem {
 	if ctx.Err() != nil {
-		return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "The conversation ended before this call was made."}
+		return endedBefore()
 	}
 	g.o.Log.Error("a call did not run, because it could not be written down", "server", r.Server, "tool", r.Target, "error", err)
 	p := &dragoman.Problem{Code: dragoman.CodeInternal, Message: "The gateway cannot write down what is done, so nothing that may change something runs now. The call did not run.", RetryAfter: time.Minute, Err: err}

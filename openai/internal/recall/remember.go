@@ -26,7 +26,7 @@ func (t *Thread) keep(ctx context.Context, keys []string, turn *memory.Turn, kno
 	if t.Kept != nil && !turn.Ambiguous {
 		t.Kept(spelled(slices.Concat(keys, known)), turn)
 	}
-	if err := t.Memory.Keep(ctx, t.Request.Owner, keys, turn); err != nil {
+	if err := t.Memory.Keep(ctx, t.Request.Owner, keys, turn); err != nil && ctx.Err() == nil { // else the client has left
 		t.Log.Error("a turn was not remembered", "error", err)
 	}
 }
