@@ -46,6 +46,9 @@ type Options struct {
 	Caller string
 	// Retried reports that the client says it sends this request again.
 	Retried bool
+	// Session is that of a client that names it beside its requests. Requests of two
+	// sessions are never the same one.
+	Session string
 	// Again reports that this very request has run before and may have changed
 	// something. It is taken for a retry, however late, and refused where what it did
 	// is not remembered.
@@ -131,7 +134,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	c.thread = &all.thread
 	*c.thread = recall.Thread{
 		Request: recall.Request{
-			Messages: request.messages, Digest: recall.Digest(request.object), Owner: owner, Identified: identified,
+			Messages: request.messages, Digest: recall.Digest(request.object) + options.Session, Owner: owner, Identified: identified,
 			NoCallIDs: request.legacy, Retried: options.Retried, Again: options.Again, Answers: request.answers,
 		},
 		Dialogue: c.dialogue, Memory: options.Memory, Running: options.Running, Guide: options.Guide, Log: options.Log,

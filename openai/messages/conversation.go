@@ -93,7 +93,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	}
 	c.thread = &recall.Thread{
 		Request: recall.Request{
-			Digest: recall.Digest(request.object), Owner: owner, Identified: identified, Shown: request.shown(),
+			Digest: recall.Digest(request.object) + options.Session, Owner: owner, Identified: identified, Shown: request.shown(),
 			Retried: options.Retried, Again: options.Again,
 		},
 		Dialogue: c.dialogue, Memory: options.Memory, Running: options.Running, Guide: options.Guide, Log: options.Log,

@@ -141,7 +141,7 @@ func (c *Conversation) newThread() recall.Thread {
 	return recall.Thread{
 		Request: recall.Request{
 			Messages: c.history.messages, Whole: c.history.whole, Known: c.request.known,
-			Digest: c.request.digest(), Owner: owner, Identified: identified,
+			Digest: c.request.digest() + c.options.Session, Owner: owner, Identified: identified,
 			Retried: c.options.Retried, Again: c.options.Again,
 		},
 		Dialogue: c.dialogue, Memory: c.options.Memory, Running: c.options.Running, Guide: c.guide(), Log: c.options.Log,

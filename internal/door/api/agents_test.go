@@ -5,15 +5,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// Codex and Claude Code send requests again without a header that says so: they are known
+// Codex, Claude Code and opencode send requests again without a header that says so: they are known
 // by what else they say. Requests of others that are the same are two.
 func TestRequestsThatAgentsSendAgain(t *testing.T) {
 	const turn = `{"model":"m","stream":true,"input":"Go","client_metadata":{"turn_id":"t1","try":"%d"}}`
 	const message = `{"model":"m","max_tokens":100,"stream":%s,"messages":[{"role":"user","content":"Go"}]}`
+	const talk = `{"model":"m","stream":true,"messages":[{"role":"user","content":"Go"}]}`
 	for _, tt := range []struct {
 		name, path    string
 		first, second string
@@ -25,6 +27,11 @@ func TestRequestsThatAgentsSendAgain(t *testing.T) {
 		{"somebody", "/v1/responses", `{"model":"m","input":"Go"}`, `{"model":"m","input":"Go"}`, nil, "files__delete {}\nfiles__delete {}"},
 		{"Claude Code", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "false"), []string{"X-Claude-Code-Session-Id", "s"}, "files__delete {}"},
 		{"another agent of Claude Code", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "true"), []string{"X-Claude-Code-Session-Id", "s"}, "files__delete {}\nfiles__delete {}"},
+		{"opencode", "/v1/chat/completions", talk, talk, []string{"User-Agent", "opencode/1.18.33", "X-Session-Id", "ses_1"}, "files__delete {}"},
+		{"opencode, Responses", "/v1/responses", `{"model":"m","stream":true,"input":"Go"}`, `{"model":"m","stream":true,"input":"Go"}`, []string{"User-Agent", "opencode/1.18.33", "X-Session-Id", "ses_1"}, "files__delete {}"},
+		{"opencode, Messages", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "true"), []string{"User-Agent", "opencode/1.18.33", "X-Session-Id", "ses_1"}, "files__delete {}"},
+		{"two sessions of opencode", "/v1/chat/completions", talk, talk, []string{"User-Agent", "opencode/1.18.33", "X-Session-Id", "ses_%d"}, "files__delete {}\nfiles__delete {}"},
+		{"a session of somebody's", "/v1/chat/completions", talk, talk, []string{"X-Session-Id", "ses_1"}, "files__delete {}\nfiles__delete {}"},
 	} {
 		up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, body []byte) {
 			if bytes.Contains(body, []byte(`"role":"tool"`)) {
@@ -38,8 +45,12 @@ func TestRequestsThatAgentsSendAgain(t *testing.T) {
 		chat := up.model(t, "*")
 		chat.Wires = nil
 		d := open(t, nil, chat)
-		for _, body := range []string{tt.first, tt.second} {
-			if a := d.do("POST", tt.path, body, tt.headers...); a.status == 404 || a.status == 400 {
+		for i, body := range []string{tt.first, tt.second} {
+			headers := slices.Clone(tt.headers)
+			if n := len(headers); n > 0 {
+				headers[n-1] = strings.Replace(headers[n-1], "%d", fmt.Sprint(i), 1)
+			}
+			if a := d.do("POST", tt.path, body, headers...); a.status == 404 || a.status == 400 {
 				t.Errorf("%s: %d %s", tt.name, a.status, a.body)
 			}
 		}

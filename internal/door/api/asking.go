@@ -255,6 +255,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		Running: &a.State.running,
 		Caller:  s.Caller.ID,
 		Retried: taped == nil && retried(r, said), // who asks again for a response in the background gets one of its own
+		Session: opencodeSession(r),
 		Again:   run.Again,
 		ID:      id,
 		Log:     log,
@@ -312,10 +313,20 @@ type none struct{ dragoman.Toolset }
 // List returns a list of nothing.
 func (none) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
 
+// opencodeSession returns the session of opencode's that a request is part of; empty for
+// none. The history of one grows with each of its requests, so that one that is the same
+// is sent again, and those of two sessions that begin with the same words are two.
+func opencodeSession(r *http.Request) string {
+	if !strings.HasPrefix(r.UserAgent(), "opencode/") {
+		return ""
+	}
+	return r.Header.Get("X-Session-Id")
+}
+
 // retried reports whether a client sends a request again: official ones say so, and
 // agents that do not show it.
 func retried(r *http.Request, said about) bool {
 	n := r.Header.Get("X-Stainless-Retry-Count")
-	return n != "" && n != "0" || said.turn ||
+	return n != "" && n != "0" || said.turn || opencodeSession(r) != "" ||
 		!said.stream && r.Header.Get("X-Claude-Code-Session-Id") != "" // what failed in a stream it asks without one
 }
