@@ -96,6 +96,7 @@ type Thread struct {
 	Kept func(keys []string, turn *memory.Turn)
 
 	resumed  *memory.Turn    // the turn that Resume is from
+	wrote    bool            // an earlier request of this turn may have changed something
 	ended    bool            // KeepFinal was called
 	finished func()          // lets a retry of this request go on; nil until Restore
 	first    json.RawMessage // the first of the client's messages as it came; in that of Request the guide may stand

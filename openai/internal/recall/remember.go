@@ -17,7 +17,7 @@ import (
 // of which it has seen a text.
 func (t *Thread) turn(seen string) *memory.Turn {
 	d := t.Dialogue
-	return &memory.Turn{Hidden: d.Hidden(), Text: seen, Wrote: d.Wrote, More: d.More, Spent: d.Spent}
+	return &memory.Turn{Hidden: d.Hidden(), Text: seen, Wrote: t.wrote || d.Wrote, More: d.More, Spent: d.Spent}
 }
 
 // keep stores a turn. That it cannot be kept costs the model its memory, and the
@@ -41,7 +41,7 @@ func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) 
 		return
 	}
 	prefix := ReadID
-	if t.Dialogue.Wrote || m.Waits() {
+	if t.wrote || t.Dialogue.Wrote || m.Waits() {
 		prefix = WroteID
 	}
 	var keys, known []string
@@ -107,7 +107,7 @@ func (t *Thread) KeepResumed(ctx context.Context, round *model.Round) {
 		return
 	}
 	turn, d := *t.resumed, t.Dialogue
-	turn.Open, turn.Resumed, turn.Wrote, turn.More, turn.Spent = &m, true, d.Wrote, d.More, d.Spent
+	turn.Open, turn.Resumed, turn.Wrote, turn.More, turn.Spent = &m, true, t.wrote || d.Wrote, d.More, d.Spent
 	t.keep(ctx, keys, &turn)
 }
 

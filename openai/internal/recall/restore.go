@@ -197,7 +197,7 @@ func (t *Thread) reopen(h *history, kept *memory.Turn, now []*rawjson.Object, la
 	m := h.merged(kept, now)
 	t.Dialogue.AddHidden(hidden...)
 	if last {
-		t.Dialogue.Wrote, t.Dialogue.Spent = t.Dialogue.Wrote || kept.Wrote, kept.Spent
+		t.wrote, t.Dialogue.Spent = t.wrote || kept.Wrote, kept.Spent
 	}
 	switch {
 	case !m.Waits():

@@ -47,7 +47,8 @@ func (t *Thread) Told(err error, id string) *model.Error {
 }
 
 // noRetry keeps a client from sending a request again whose tools have already
-// changed something. Official clients repeat 408, 409, 429 and 5xx by themselves, and
+// changed something. What earlier requests of its turn did is found again by the ids of
+// its calls, and is not done twice. Official clients repeat 408, 409, 429 and 5xx by themselves, and
 // can be told not to; LangChain's for JavaScript repeat all but 400 to 407, 409 and 413,
 // whatever the header says, as requests that are new. After 400 Claude Code asks another
 // time, with less in its request, which is a new one, too; 401 to 404, 407 and 413 say what
