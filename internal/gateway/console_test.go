@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -178,6 +179,39 @@ func TestConsoleSignInGoesOn(t *testing.T) {
 	}
 	if _, page := b.send("POST", "/console/sign-in", url.Values{"secret": {"wrong"}, "next": {"https://evil.example/console/"}}); !strings.Contains(page, `name="next" value="/console/"`) {
 		t.Errorf("another site is gone on to:\n%s", page)
+	}
+}
+
+// TestConsoleSignInGoesBackToTheForm: a form that was sent when nobody was signed in any more
+// does nothing, and whoever then signs in comes to the page that it is on.
+func TestConsoleSignInGoesBackToTheForm(t *testing.T) {
+	s := gated(t)
+	key, id := apikey.New()
+	s.change(func(all []apikey.Record) ([]apikey.Record, error) {
+		return append(all, apikey.Record{ID: id, Hash: apikey.Hash(key), User: "root", Name: "root", Rights: []string{"*"}}), nil
+	})
+	for sent, want := range map[string]string{
+		"/console/call?server=demo&name=get_weather&dialect=gemini": "What the server sent, and what a model gets",
+		"/console/inbox/a1b2c3":         "Calls that wait",
+		"/console/pins":                 "Definitions that changed",
+		"/console/audit/verify":         "Verify the chain",
+		"/console/configuration/reload": "In effect, defaults filled in",
+	} {
+		b := newBrowser(t, s.url)
+		status, page := b.send("POST", sent, nil)
+		_, to, found := strings.Cut(page, `name="next" value="`)
+		to, _, _ = strings.Cut(to, `"`)
+		if status != 401 || !found {
+			t.Fatalf("%s: %d\n%s", sent, status, page)
+		}
+		if status, page := b.send("POST", "/console/sign-in", url.Values{"secret": {key}, "next": {html.UnescapeString(to)}}); status != 200 || !strings.Contains(page, want) {
+			t.Errorf("%s leads to %s: %d\n%.600s", sent, to, status, page)
+		}
+	}
+	b := newBrowser(t, s.url)
+	b.signIn(key)
+	if page := b.want("/console/tool?server=demo&name=get_weather&dialect=gemini"); !strings.Contains(page, `action="/console/call?server=demo&amp;name=get_weather&amp;dialect=gemini#answer"`) {
+		t.Error("the form of a call is sent elsewhere")
 	}
 }
 

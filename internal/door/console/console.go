@@ -185,12 +185,28 @@ func (c *Console) Routes() []door.Route {
 	add("GET "+Root+"configuration", door.ShedLast, c.configuration)
 	add("POST "+Root+"configuration/reload", door.ShedNever, c.reload)
 	add("POST "+Root+"sign-out", door.ShedNever, c.signOut)
+	for sent, page := range formPages {
+		add("GET "+Root+sent, door.ShedLast, func(r *request) error { return toForm(r, Root+page) })
+	}
 	add(Root, door.ShedLast, func(*request) error { return notFound("There is no such page.") })
 	routes = append(routes, door.Route{
 		Pattern: "GET " + Root + "events", Who: c.who, FormOf: c.form, Shed: door.ShedFirst, Serve: c.page(c.events),
 		Lasts: func(*http.Request) bool { return true },
 	})
 	return routes
+}
+
+// formPages are the pages that have the forms, by where these are sent. Who has to sign in
+// before a form of theirs does anything comes to the page that it is on.
+var formPages = map[string]string{"call": "tool", "inbox/{id}": "inbox", "pins": "inbox", "audit/verify": "audit", "configuration/reload": "configuration"}
+
+// toForm sends a browser to the page with a form.
+func toForm(r *request, page string) error {
+	if r.URL.RawQuery != "" {
+		page += "?" + r.URL.RawQuery
+	}
+	http.Redirect(r.w, r.Request, page, http.StatusSeeOther)
+	return nil
 }
 
 // A request is one of somebody who is signed in.

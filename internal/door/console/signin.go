@@ -202,7 +202,7 @@ func (c *Console) form(r *http.Request) door.Form {
 			return
 		}
 		if e.Code == errAgain.Code {
-			c.write(w, e.Status, lang, "sign-in.html", view{Title: "Sign in", Data: signInData{Keys: true, Why: e.Message, Next: Root + "inbox", At: c.at(), Again: true}})
+			c.write(w, e.Status, lang, "sign-in.html", view{Title: "Sign in", Data: signInData{Keys: true, Why: e.Message, Next: next(r.URL.RequestURI()), At: c.at(), Again: true}})
 			return
 		}
 		v := view{Title: "Error", Data: e}

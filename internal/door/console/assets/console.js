@@ -4,18 +4,21 @@
 const $ = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-// Signing in: the secret stands behind the # of the address, which goes nowhere.
+// Signing in: the secret stands behind the # of the address, which goes nowhere. At another
+// page that is a place on it, to which whoever has signed in comes.
 const signIn = $("#sign-in");
-if (signIn) {
-  const secret = decodeURIComponent(location.hash.slice(1));
-  if (!location.pathname.endsWith("/sign-in")) {
-    signIn.elements.next.value = location.pathname + location.search;
-  }
-  if (secret) {
+if (signIn && location.pathname.endsWith("/sign-in")) {
+  const show = () => {
+    const secret = location.hash.slice(1);
+    if (!secret) return;
     history.replaceState(null, "", location.pathname + location.search);
     signIn.elements.secret.value = secret;
     signIn.requestSubmit();
-  }
+  };
+  show();
+  addEventListener("hashchange", show); // the address was pasted where this page is open
+} else if (signIn) {
+  signIn.elements.next.value += location.hash;
 }
 
 // Times are written for the reader's place.
