@@ -117,10 +117,28 @@ const sound = () => {
     // a browser that lets no page sound before it was clicked
   }
 };
-if (document.body.dataset.events) {
+const address = document.body.dataset.events;
+if (address) {
   let events;
+  let later;
+  // A browser comes again by itself where a connection breaks, and never where somebody
+  // answers with an error: a proxy while the gateway is restarted, or the gateway where
+  // nobody is signed in any more.
+  const again = () => {
+    clearTimeout(later);
+    later = setTimeout(async () => {
+      const control = new AbortController();
+      const answer = await fetch(address, { signal: control.signal }).catch(() => undefined);
+      control.abort();
+      if (answer?.status === 401) location.reload(); // to sign in again
+      else if (answer?.ok) listen();
+      else again();
+    }, 5000);
+  };
   const listen = () => {
-    events = new EventSource(document.body.dataset.events);
+    events?.close();
+    events = new EventSource(address);
+    events.addEventListener("error", (e) => e.target === events && e.target.readyState === EventSource.CLOSED && again());
     events.addEventListener("message", (e) => {
       const { calls, held, live } = JSON.parse(e.data);
       const waiting = calls + held;
@@ -143,7 +161,10 @@ if (document.body.dataset.events) {
   listen();
   // A browser keeps pages that were left, and their connections: after six of them, which
   // is all that it has for one host, the next page would wait.
-  addEventListener("pagehide", () => events.close());
+  addEventListener("pagehide", () => {
+    clearTimeout(later);
+    events.close();
+  });
   addEventListener("pageshow", (e) => e.persisted && listen());
 }
 
