@@ -279,6 +279,7 @@ var chinese = map[string]string{
 	"Send":                            "发送",
 	"Stop":                            "停止",
 	"Begin anew":                      "重新开始",
+	"Stopped: this is not in the conversation.":                 "已停止：这一轮不算在对话里。",
 	"They are too many to be chosen one by one here.":           "工具太多，不能在这里逐个选择。",
 	"This page needs scripts, which this browser does not run.": "此页面需要脚本，而此浏览器不运行脚本。",
 	"What happens": "发生了什么",

@@ -84,7 +84,8 @@ const trace = async (id) => {
   return true;
 };
 
-// The events of a stream, as they come.
+// The events of a stream, as they come (WHATWG HTML §9.2): that of an API which is passed on
+// as it is ends its lines as that API does, and may have no space behind a colon.
 async function* events(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -92,10 +93,11 @@ async function* events(body) {
     const { value, done } = await reader.read();
     if (done) return;
     rest += value;
-    const whole = rest.split("\n\n");
+    const whole = rest.split(/\r\n\r\n|\n\n|\r\r/);
     rest = whole.pop();
     for (const event of whole) {
-      for (const line of event.split("\n")) if (line.startsWith("data: ") && line !== "data: [DONE]") yield JSON.parse(line.slice(6));
+      const data = event.split(/\r\n|\n|\r/).filter((line) => line.startsWith("data:")).map((line) => line.slice(5).replace(/^ /, "")).join("\n");
+      if (data && data !== "[DONE]") yield JSON.parse(data);
     }
   }
 }
@@ -123,12 +125,14 @@ const ask = async (text) => {
     if (!reply.ok) throw failed((await reply.json().catch(() => ({}))).error);
     for await (const chunk of events(reply.body)) {
       if (chunk.error) throw failed(chunk.error);
-      answer.append(chunk.choices?.[0]?.delta?.content ?? "");
+      const delta = chunk.choices?.[0]?.delta;
+      answer.append(delta?.content ?? "", delta?.refusal ?? "");
     }
     messages.push({ role: "assistant", content: answer.textContent });
   } catch (error) {
     messages.pop(); // it can be asked again
-    said.append(element("p", "error", error.message));
+    if (!answer.textContent) answer.remove();
+    said.append(control.signal.aborted ? element("p", "about", form.dataset.stopped) : element("p", "error", error.message));
   } finally {
     clearInterval(watching);
     answer.removeAttribute("aria-busy");
