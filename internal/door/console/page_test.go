@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 )
 
@@ -62,5 +63,19 @@ func TestBrief(t *testing.T) {
 	}
 	if got := brief("short"); got != "short" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestMarksAreMarks: what is said of a call, a server or a step is a class of its mark, too,
+// and looks like nothing else that has a class of that name.
+func TestMarksAreMarks(t *testing.T) {
+	style, err := files.ReadFile("assets/console.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, said := range []string{audit.Allow, audit.Ask, audit.Deny, string(dragoman.Decide), string(dragoman.Execute), string(dragoman.Summarise)} {
+		if found := regexp.MustCompile(`(?m)(^|[,}])\s*\.` + said + `\b[^{]*\{`).FindString(string(style)); found != "" {
+			t.Errorf("a mark that says %q would look as %s", said, strings.TrimSpace(found))
+		}
 	}
 }
