@@ -68,8 +68,8 @@ func page(t testing.TB, h http.Handler, cookie *http.Cookie, path string) string
 	return w.Body.String()
 }
 
-// TestConsoleOfManyTools: a table of two thousand tools has a hundred on a page, finds any,
-// and sums up what they cost once they are counted.
+// TestConsoleOfManyTools: a table of two thousand tools has a hundred on a page, also on
+// that of their server, finds any, and sums up what they cost once they are counted.
 func TestConsoleOfManyTools(t *testing.T) {
 	g, cookie := crowded(t, 2000)
 	h := g.Handler()
@@ -84,6 +84,9 @@ func TestConsoleOfManyTools(t *testing.T) {
 		t.Error("a tool is not found")
 	}
 	eventually(t, "the sum", func() bool { return strings.Contains(page(t, h, cookie, "/console/tools"), "tokens in openai") })
+	if own := page(t, h, cookie, "/console/servers/many"); strings.Count(own, `class="row"`) != 100 || !strings.Contains(own, `<a href="/console/tools?server=many">1`+"\u202f"+`900 more</a>`) {
+		t.Errorf("the page of the server lists %d tools", strings.Count(own, `class="row"`))
+	}
 	if got := page(t, h, cookie, "/console/tools?page=7000000"); !strings.Contains(got, "20 / 20") {
 		t.Error("a page behind the last is another one")
 	}

@@ -207,6 +207,7 @@ var chinese = map[string]string{
 	"pending":  "等待中",
 	"pin":      "指纹",
 	"previous": "上一页",
+	"%s more":  "另有 %s 项",
 	"prints the address of this page with the secret in it; dragoman serve printed one when it began.": "会打印带密令的登录地址；dragoman serve 启动时也打印过一个。",
 	"pruned":                              "清理",
 	"quarantined":                         "已隔离",

@@ -18,7 +18,9 @@ type serverData struct {
 	dragoman.Server
 	Said    string // by a local server, on standard error
 	Lists   []toolRow
+	More    int // tools that the page does not list; the catalogue does
 	Entries []dragoman.Entry
+	Others  int // prompts and the like that it does not list
 	Age     time.Duration
 	Admits  bool // its definitions are pinned
 	Use     serverUse
@@ -50,12 +52,20 @@ func (c *Console) server(r *request) error {
 		return err
 	}
 	for i := range list.Tools.All() {
-		if t := &list.Tools.All()[i]; t.Server == d.Label {
+		switch t := &list.Tools.All()[i]; {
+		case t.Server != d.Label:
+		case len(d.Lists) == perPage:
+			d.More++
+		default:
 			d.Lists = append(d.Lists, rowOf(t))
 		}
 	}
 	for _, e := range list.Entries {
-		if e.Server == d.Label {
+		switch {
+		case e.Server != d.Label:
+		case len(d.Entries) == perPage:
+			d.Others++
+		default:
 			d.Entries = append(d.Entries, e)
 		}
 	}
