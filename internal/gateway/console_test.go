@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/identity/signin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 )
 
 // A browser keeps cookies, follows redirects, and reads pages.
@@ -212,6 +213,34 @@ func TestConsoleSignInGoesBackToTheForm(t *testing.T) {
 	b.signIn(key)
 	if page := b.want("/console/tool?server=demo&name=get_weather&dialect=gemini"); !strings.Contains(page, `action="/console/call?server=demo&amp;name=get_weather&amp;dialect=gemini#answer"`) {
 		t.Error("the form of a call is sent elsewhere")
+	}
+}
+
+// TestConsoleModelsOfAKey: the overview names the models that a key may use and where they go,
+// and no others, as GET /v1/models does; who reads the configuration sees all.
+func TestConsoleModelsOfAKey(t *testing.T) {
+	s := gatedBy(t, func(f *config.File) {
+		f.Models = []upstream.Model{
+			{Match: "hush-*", BaseURL: "http://127.0.0.1:1/v1"}, {Match: "merger", BaseURL: "http://127.0.0.2:1/v1"}, {Match: "rehearsal", BaseURL: "http://127.0.0.3:1/v1"},
+		}
+	})
+	key, id := apikey.New()
+	s.change(func(all []apikey.Record) ([]apikey.Record, error) {
+		return append(all, apikey.Record{ID: id, Hash: apikey.Hash(key), User: "root", Name: "root", Rights: []string{"ops:config"}}), nil
+	})
+	for _, tt := range []struct {
+		key  string
+		sees []string
+	}{{key, []string{"hush-*", "merger", "rehearsal"}}, {s.ann, []string{"hush-*", "merger", "rehearsal"}}, {s.bob, []string{"rehearsal"}}, {s.olga, nil}} {
+		b := newBrowser(t, s.url)
+		b.signIn(tt.key)
+		var sees []string
+		for _, row := range regexp.MustCompile(`<tr><td><code>([^<]*)</code>`).FindAllStringSubmatch(b.want("/console/"), -1) {
+			sees = append(sees, row[1])
+		}
+		if !slices.Equal(sees, tt.sees) {
+			t.Errorf("a key sees the models %q, not %q", sees, tt.sees)
+		}
 	}
 }
 

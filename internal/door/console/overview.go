@@ -3,10 +3,12 @@ package console
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
+	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 )
@@ -56,6 +58,9 @@ func (c *Console) overview(r *request) error {
 	}
 	now := c.o.Now()
 	for match, up := range now.Upstreams.Routes() {
+		if !d.Operates && !c.o.Gate.Sees(r.who, policy.Model, nameOf(match, up)) {
+			continue // nor does GET /v1/models name it to them
+		}
 		d.Models = append(d.Models, c.route(r, now, match, up))
 		d.Rehearsal = d.Rehearsal || up.Rehearsal
 	}
@@ -80,6 +85,15 @@ func (c *Console) overview(r *request) error {
 	}
 	d.Running = c.o.Live.Running(c.watches(r))
 	return c.show(r, "overview.html", view{Title: "Overview", Here: Root, Data: d})
+}
+
+// nameOf is the name by which models are asked for that match: a pattern stands for itself,
+// and so for those who may use all of it.
+func nameOf(match string, up *upstream.Upstream) string {
+	if up.Rehearsal && strings.ContainsAny(match, "*?[") {
+		return "rehearsal"
+	}
+	return match
 }
 
 // route says where a model goes; its address is for those who read the configuration.

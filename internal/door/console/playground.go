@@ -74,10 +74,7 @@ func (c *Console) playground(r *request) error {
 // patterns are not among them.
 func (c *Console) models(r *request) (all []string) {
 	for match, up := range c.o.Now().Upstreams.Routes() {
-		name := match
-		if up.Rehearsal && strings.ContainsAny(match, "*?[") {
-			name = "rehearsal"
-		}
+		name := nameOf(match, up)
 		if !strings.ContainsAny(name, "*?[") && c.o.Gate.Sees(r.who, policy.Model, name) && !slices.Contains(all, name) {
 			all = append(all, name)
 		}
