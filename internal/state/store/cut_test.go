@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,6 +53,40 @@ func TestCommitUnknown(t *testing.T) {
 	}
 	if got := fmt.Sprint(words(t, db)); got != "[a c]" {
 		t.Errorf("there is %s", got)
+	}
+}
+
+// TestCommitWithoutStandby: what a standby has to have, and has not got before the connection that
+// waited for it ended, is not said to be written, though the database has it.
+func TestCommitWithoutStandby(t *testing.T) {
+	url := pgtest.URL(t)
+	db := made(t, url)
+	db.on.(*postgres).patient = 300 * time.Millisecond
+	wait := func(setting string) {
+		pgtest.SQL(t, url, "ALTER SYSTEM "+setting)
+		pgtest.SQL(t, url, "SELECT pg_reload_conf()")
+	}
+	wait("SET synchronous_standby_names = 'nobody'")
+	t.Cleanup(func() { wait("RESET synchronous_standby_names") })
+	var waits atomic.Bool
+	written := make(chan error)
+	go func() {
+		var err error
+		for i := 0; err == nil && !waits.Load(); i++ { // until the server has read the setting
+			err = db.Write(t.Context(), put(fmt.Sprint(i)))
+		}
+		written <- err
+	}()
+	const waiting = " FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query = 'COMMIT'"
+	for deadline := time.Now().Add(time.Minute); pgtest.SQL(t, url, "SELECT count(*)"+waiting) == "0"; {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing waits for a standby")
+		}
+	}
+	waits.Store(true)
+	pgtest.SQL(t, url, "SELECT pg_terminate_backend(pid)"+waiting)
+	if err := <-written; !errors.Is(err, ErrUnknown) {
+		t.Error(err)
 	}
 }
 

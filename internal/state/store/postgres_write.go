@@ -148,6 +148,7 @@ func lockOn(ctx context.Context, conn *sql.Conn, key int64, impatient bool) erro
 type begun struct {
 	number, line string
 	now          time.Time
+	synced       bool // its commit waits for the disk, and for standbys that follow synchronously
 }
 
 // start begins a transaction.
@@ -166,7 +167,7 @@ func start(ctx context.Context, conn *sql.Conn, jobs []*job) (b begun, err error
 		row := results[len(results)-1].Rows[0]
 		var now int64
 		_, err = fmt.Sscan(string(row[2]), &now)
-		b = begun{string(row[0]), string(row[1]), FromTime(now)}
+		b = begun{string(row[0]), string(row[1]), FromTime(now), setting == ""}
 		return err
 	})
 	if err != nil {
@@ -175,15 +176,21 @@ func start(ctx context.Context, conn *sql.Conn, jobs []*job) (b begun, err error
 	return b, err
 }
 
+// commitNothing changes nothing, and is committed as what does.
+const commitNothing = "SELECT pg_logical_emit_message(true, 'dragoman', '')"
+
 // settle finds out what became of a transaction whose commit was not answered: the
 // database knows it by its number, for as long as its line of history goes on, and as it has
 // not crashed: then the number of one that was lost is given to another. Where nobody knows,
 // why the answer was lost is told in words alone: as an error it would have the transaction
 // run again.
+//
+// A commit that waits for a standby is committed, and may be lost there, once nobody waits for it
+// any more: it counts once one that came later was answered.
 func (p *postgres) settle(b begun, lost error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), p.patient)
 	defer cancel()
-	for {
+	for confirmed := !b.synced; ; {
 		var status sql.NullString
 		var line string
 		err := p.reading.QueryRowContext(ctx, "SELECT pg_xact_status($1::text::xid8), "+timeline, b.number).Scan(&status, &line)
@@ -193,6 +200,11 @@ func (p *postgres) settle(b begun, lost error) error {
 		case err != nil:
 		case status.String == "committed" && !p.lives(ctx):
 			return fmt.Errorf("%w, and has crashed since: %v", ErrUnknown, lost)
+		case status.String == "committed" && !confirmed:
+			if _, err := p.reading.ExecContext(ctx, commitNothing); err == nil {
+				confirmed = true
+				continue
+			}
 		case status.String == "committed":
 			return nil
 		case status.String == "aborted":
