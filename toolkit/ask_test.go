@@ -247,9 +247,10 @@ func TestFormSchema(t *testing.T) {
 		Maybe string  `nullable:"true"`
 		Above float64 `above:"0"`
 		ID    string  `format:"uuid"`
+		Size  int     `enum:"1,2"`
 		Fine  string  `format:"email"`
 	}]()
-	for _, name := range []string{"Deep", "Map", "Words", "Data", "Maybe", "Above", "ID"} {
+	for _, name := range []string{"Deep", "Map", "Words", "Data", "Maybe", "Above", "ID", "Size"} {
 		if err == nil || !strings.Contains(err.Error(), "struct."+name+": ") {
 			t.Errorf("%s is not in %v", name, err)
 		}

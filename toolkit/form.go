@@ -68,6 +68,8 @@ func (p *place) unfillable() string {
 		return "nothing in a form is null; leave out what is not required"
 	case r.above != "" || r.below != "" || r.factor != "":
 		return "a form has min and max, and no other bounds of numbers"
+	case len(r.enum) > 0 && s.leaf().kind != kindText:
+		return "a form has an enum of texts alone; clients show none of other values"
 	case !slices.Contains(formFormats, r.format):
 		return "the formats of forms are date, date-time, email and uri"
 	}
