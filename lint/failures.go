@@ -49,7 +49,7 @@ var errorRules = []Rule{
 		Source:  "CWE-209; " + seedErrors,
 		Gateway: "The text of a tool's own error reaches the model as it is.",
 		Live: eachFailure(func(c Called, text string, say Say) {
-			if m := inside.FindString(text); m != "" {
+			if m := leaked(text); m != "" {
 				say(of(c, ""), "the error of a call %s holds %s", c.fault(), quote(m))
 			}
 		}),
@@ -215,7 +215,23 @@ func (c *Called) succeeded() bool {
 	return !r.failed && !r.question && r.bad == ""
 }
 
+// leaked returns what of the inside of a server stands in a text; empty for nothing. An
+// example of what an argument may be is none of it.
+func leaked(text string) string {
+	for {
+		at := inside.FindStringIndex(text)
+		if at == nil {
+			return ""
+		}
+		if !asExample.MatchString(text[:at[0]]) {
+			return text[at[0]:at[1]]
+		}
+		text = text[at[1]:]
+	}
+}
+
 var (
+	asExample = pattern.Of("(?i)\\b(such as|e\\.g\\.,?|for example,?|like|begins? with|starts? with)\\s*[\"'(`]*$")
 	errorText = pattern.Of(`(?i)^\s*\W{0,3}(error|failed|exception|invalid|traceback)\b`)
 	helpful   = pattern.Of(`(?i)\b(required|missing|expected|must be|should be|needs? to be|not a valid|use)\b`)
 	inside    = pattern.Of(strings.Join([]string{

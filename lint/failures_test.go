@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// TestInside: E003 knows statements and crashes from words that help.
-func TestInside(t *testing.T) {
+// TestLeaked: E003 knows statements, crashes and places from words that help.
+func TestLeaked(t *testing.T) {
 	for text, want := range map[string]bool{
 		"panic: runtime error: index out of range":                                          true,
 		"recovered from panic: boom":                                                        true,
@@ -24,9 +24,15 @@ func TestInside(t *testing.T) {
 		"Please select a name from those where the state is open.":                          false,
 		"The token has expired. Update it in the settings where you made it.":               false,
 		"Nothing to update in the set that you gave; update the set first.":                 false,
+		"path: expected an absolute path such as /home/ada/notes.txt":                       false,
+		"url: must begin with postgres://":                                                  false,
+		"url: must begin with \"postgres://\", e.g. \"postgres://db.example/shop\"":         false,
+		"such as /home/ada/notes.txt, and not /root/app/main.go":                            true,
+		"could not connect to postgres://app:pw@10.0.0.5:5432/shop":                         true,
+		"ENOENT: no such file, open '/home/ada/app/x.json'":                                 true,
 		"To delete from a locked folder, unlock it: see where it is with work_list_folders": false,
 	} {
-		if got := inside.FindString(text); (got != "") != want {
+		if got := leaked(text); (got != "") != want {
 			t.Errorf("%q: found %q", text, got)
 		}
 	}
