@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -198,7 +199,22 @@ func (t *Transport) another(r *http.Request, res *http.Response, shown string) (
 	if now, err := t.source.token(r.Context()); err != nil || now != shown {
 		return now, err // somebody else got one meanwhile
 	}
-	return t.source.another(r.Context(), shown, r, res)
+	return t.source.another(r.Context(), shown, r, plainChallenge(res))
+}
+
+// emptyParameter is a parameter of a challenge that says nothing, such as realm="".
+var emptyParameter = regexp.MustCompile(`[\w-]+[ \t]*=[ \t]*""[ \t]*,?[ \t]*`)
+
+// plainChallenge returns an answer without such parameters, which may be there (RFC 9110
+// section 11.2), and for the SDK make a challenge that cannot be read.
+func plainChallenge(res *http.Response) *http.Response {
+	const name = "Www-Authenticate"
+	plain := *res
+	plain.Header = res.Header.Clone()
+	for n, value := range plain.Header[name] {
+		plain.Header[name][n] = emptyParameter.ReplaceAllString(value, "")
+	}
+	return &plain
 }
 
 // challenged are the scopes that an answer asks for.
