@@ -271,7 +271,7 @@ func TestConsolePages(t *testing.T) {
 	}
 	b.want("/console/inbox", "Nothing waits")
 	b.want("/console/live", "Nobody was watching")
-	b.want("/console/audit", "records")
+	b.want("/console/audit", "records", "Since (UTC)", "Until (UTC)") // times in the table are those of the reader
 	b.want("/console/configuration", "listen: 127.0.0.1:0")
 	if status, page := b.send("POST", "/console/audit/verify", nil); status != 200 || !strings.Contains(page, "In order") {
 		t.Errorf("verifying: %d %.300s", status, page)
