@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	chance "math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,8 +26,9 @@ type Live struct {
 	Book Book
 
 	until atomic.Int64 // somebody watches until then, in nanoseconds of Unix time
-	next  atomic.Uint64
-	lost  atomic.Int64 // runs that had to go for newer ones, or that there was no time for
+	first sync.Once
+	next  atomic.Uint64 // from a number by chance on
+	lost  atomic.Int64  // runs that had to go for newer ones, or that there was no time for
 	pace  pace
 
 	mu      sync.Mutex
@@ -218,8 +220,15 @@ func (l *Live) begin(s *Session) *Run {
 	return l.start(s)
 }
 
+// id is that of the next run. It is this process's alone, as the run is: at another replica,
+// and after a restart, the address of a run leads to no other one.
+func (l *Live) id() uint64 {
+	l.first.Do(func() { l.next.Store(chance.Uint64() >> 16) })
+	return l.next.Add(1)
+}
+
 func (l *Live) start(s *Session) *Run {
-	r := &Run{ID: l.next.Add(1), Request: s.Request, Caller: s.Caller.ID, Name: s.Caller.Name, Door: s.door, Model: clip.Text(s.asked, 200), Began: time.Now()}
+	r := &Run{ID: l.id(), Request: s.Request, Caller: s.Caller.ID, Name: s.Caller.Name, Door: s.door, Model: clip.Text(s.asked, 200), Began: time.Now()}
 	if l.Book != nil && l.Book.Wants(s.Caller) {
 		r.Key, r.Person = rand.Text(), person(s.door, s.client.Conversation)
 	}

@@ -112,6 +112,27 @@ func TestLiveOfABusyProcess(t *testing.T) {
 	})
 }
 
+// TestAddressOfARun: the number of a run, which stands in its address, is that of no run of
+// another process: of a replica, or of this one once it was restarted.
+func TestAddressOfARun(t *testing.T) {
+	all := func(string) bool { return true }
+	before, after := &Live{}, &Live{}
+	for _, l := range []*Live{before, after} {
+		l.Watch()
+		for range 50 {
+			l.begin(&Session{Caller: caller.Caller{ID: "ada"}, live: l, door: "api"})
+		}
+	}
+	for _, r := range before.List(all) {
+		if _, ok := before.Get(r.ID, all); !ok || r.ID == 0 {
+			t.Errorf("there is no run %d", r.ID)
+		}
+		if _, ok := after.Get(r.ID, all); ok {
+			t.Fatalf("%d is a run of both", r.ID)
+		}
+	}
+}
+
 // TestCancelledRun: whoever looks at a run that its caller gave up reads that, and not what
 // Go calls it.
 func TestCancelledRun(t *testing.T) {

@@ -204,7 +204,7 @@ func (c *Console) conversation(r *request) error {
 		return err
 	}
 	if !ok {
-		return notFound("This conversation is not kept any more, or not yours to see.")
+		return notFound("This conversation is not kept any more, not yours to see, or another replica's.")
 	}
 	if run.Caller != r.who.ID {
 		c.looked(r, run)
@@ -242,7 +242,7 @@ func (c *Console) runOf(run session.Run) runData {
 func (c *Console) trace(r *request) error {
 	run, ok := c.o.Live.Of(r.PathValue("request"), func(caller string) bool { return caller == r.who.ID })
 	if !ok {
-		return notFound("This conversation is not kept any more, or not yours to see.")
+		return notFound("This conversation is not kept any more, not yours to see, or another replica's.")
 	}
 	c.o.Live.Watch()
 	return c.show(r, "run.html", view{Title: "Conversation", Here: Root + "live", Data: c.runOf(run)})
