@@ -236,10 +236,11 @@ var hidden = map[string]bool{
 }
 
 // CopyHeader copies what an upstream's header says about its answer, such as rate
-// limits, and leaves out what it says about its connection, its body and itself.
+// limits, and leaves out what it says about its connection, its body and itself, as another
+// gateway of ours does.
 func CopyHeader(to, from http.Header) {
 	for name, values := range from {
-		if !hidden[name] && !strings.HasPrefix(name, "Access-Control-") {
+		if !hidden[name] && !strings.HasPrefix(name, "Access-Control-") && !strings.HasPrefix(name, "X-Dragoman-") {
 			to[name] = values
 		}
 	}
