@@ -21,8 +21,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// RequestHeader is [model.RequestHeader].
-const RequestHeader = model.RequestHeader
+// RequestHeader is the header of an answer with the id of its request, which stands in the
+// log, in the audit log and in the trace.
+const RequestHeader = "X-Dragoman-Request"
 
 // openTelemetry makes what watches.
 func (g *Gateway) openTelemetry() (err error) {

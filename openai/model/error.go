@@ -74,10 +74,6 @@ func ReadBody(body []byte, array string) (*rawjson.Object, []json.RawMessage, er
 	return o, elements, nil
 }
 
-// RequestHeader is the header of an answer with the id of its request, which stands in the
-// log, in the audit log and in the trace.
-const RequestHeader = "X-Dragoman-Request"
-
 // NewRequestID returns a new id for a request, to be given to the client with an
 // error and to be found in the log. It is no secret.
 func NewRequestID() string {

@@ -225,14 +225,12 @@ func askedWait(h http.Header) (wait time.Duration, ok bool) {
 }
 
 // hidden are the headers of an upstream's response that say something about its
-// connection or its body, and not about the answer; and the id of its own request, where it
-// is one of us.
+// connection or its body, and not about the answer.
 var hidden = map[string]bool{
 	"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Connection": true,
 	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
 	"Content-Length": true, "Content-Encoding": true, "Content-Type": true, "Etag": true,
 	"Set-Cookie": true, "Alt-Svc": true, "Strict-Transport-Security": true, "Server": true, "Date": true,
-	RequestHeader: true,
 }
 
 // CopyHeader copies what an upstream's header says about its answer, such as rate

@@ -242,13 +242,12 @@ const relayIdle = 5 * time.Minute
 
 // relayedHeader takes out of an upstream's header what is between it and us: its
 // cookies, its word on which web pages may read the answer and, where it is one of
-// us, the id of its request. We have said ours.
+// us, what it says of itself. We have said ours.
 func relayedHeader(h http.Header) {
 	h.Del("Set-Cookie")
 	h.Del("Alt-Svc")
-	h.Del(model.RequestHeader)
 	for name := range h {
-		if strings.HasPrefix(name, "Access-Control-") {
+		if strings.HasPrefix(name, "Access-Control-") || strings.HasPrefix(name, "X-Dragoman-") {
 			delete(h, name)
 		}
 	}
