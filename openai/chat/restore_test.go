@@ -133,3 +133,54 @@ func TestUndeliveredIsKeptOnce(t *testing.T) {
 		t.Errorf("no place is kept in %s", kept)
 	}
 }
+
+// TestSystemMessageThatChanges: agents write into the system message in front what is
+// different with each turn, such as the time. Where the request names its conversation, or
+// an id of ours in it does, what tools said is put back all the same; where nothing does,
+// it is what tells apart two people behind one key who say the same.
+func TestSystemMessageThatChanges(t *testing.T) {
+	const (
+		at    = `{"role":"system","content":"It is %s."},`
+		go1   = `{"role":"user","content":"%s"}`
+		own   = `,{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"mine","arguments":"{}"}}]},{"role":"tool","tool_call_id":%q,"content":"one"}`
+		fine  = `,{"role":"assistant","content":"Fine."}`
+		again = `,{"role":"user","content":"And now?"}`
+	)
+	long, id := strings.Repeat("Go on. ", 40), recall.ReadID+strings.Repeat("A", 22)
+	for _, tc := range []struct {
+		name, members, turn, next string
+		back                      bool
+	}{
+		{"the same", ``, fmt.Sprintf(go1, long), "10:01", true},
+		{"nothing names it", ``, fmt.Sprintf(go1, long), "10:02", false},
+		{"a person", `,"user":"ada"`, fmt.Sprintf(go1, "Go."), "10:02", true},
+		{"a conversation", `,"prompt_cache_key":"one"`, fmt.Sprintf(go1, long), "10:02", true},
+		{"an id of ours", ``, fmt.Sprintf(go1, "Go.") + fmt.Sprintf(own, id, id), "10:02", true},
+		{"an id of the client's", ``, fmt.Sprintf(go1, long) + fmt.Sprintf(own, "dragoman0", "dragoman0"), "10:02", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			store, sent := &memory.Memory{}, ""
+			ask := func(messages string, streams ...string) {
+				t.Helper()
+				post := answers(streams...)
+				chat := newChat(t, &client{}, `{"model":"m","stream":true`+tc.members+`,"messages":[`+messages+`]}`, Options{
+					Caller: "alice", Memory: store, Model: asking(func(ctx context.Context, parts [][]byte) (*http.Response, error) {
+						sent = ""
+						for _, p := range parts {
+							sent += string(p)
+						}
+						return post(ctx, parts)
+					})})
+				tools := calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return done, nil })
+				if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ask(fmt.Sprintf(at, "10:01")+tc.turn, getStream, fineStream)
+			ask(fmt.Sprintf(at, tc.next)+tc.turn+fine+again, fineStream)
+			if back := strings.Contains(sent, "weather__get\",\"arguments"); back != tc.back {
+				t.Errorf("what the tool said was put back: %v: %s", back, sent)
+			}
+		})
+	}
+}

@@ -14,19 +14,24 @@ import (
 // A digest is a hash of parts whose borders count.
 type digest struct {
 	hash.Hash
-	buf    []byte // what is to be hashed, so that short parts cost little
+	front  hash.Hash // of the system messages in front of all others
+	buf    []byte    // what is to be hashed, so that short parts cost little
 	room   [256]byte
-	weight int // how much text of people and models is in it, in bytes
+	weight int  // how much text of people and models is in it, in bytes
+	led    bool // front has something
+	begun  bool // what is in front is over
+	ours   bool // an id of a call is in it that we made for this conversation alone
 }
 
 // digests are used again.
-var digests = sync.Pool{New: func() any { return &digest{Hash: sha256.New()} }}
+var digests = sync.Pool{New: func() any { return &digest{Hash: sha256.New(), front: sha256.New()} }}
 
 // newDigest returns an empty digest, which may be let go of with [digest.free].
 func newDigest() *digest {
 	d := digests.Get().(*digest)
 	d.Reset()
-	d.buf, d.weight = d.room[:0], 0
+	d.front.Reset()
+	d.buf, d.weight, d.led, d.begun, d.ours = d.room[:0], 0, false, false, false
 	return d
 }
 
@@ -50,6 +55,17 @@ func (d *digest) text(s string) {
 
 func (d *digest) sum() string { return string(d.Sum(d.buf[:0])) }
 
+// whole is the sum with the system messages in front.
+func (d *digest) whole() string {
+	if !d.led {
+		return d.sum()
+	}
+	return string(d.front.Sum(d.Sum(d.buf[:0])))
+}
+
+// back ends a message in front.
+func (d *digest) back() { d.Hash, d.front = d.front, d.Hash }
+
 // message adds what matters of a message. Clients send messages back with members
 // dropped, added, null or in another order; what the model reads of them stays the
 // same.
@@ -57,8 +73,14 @@ func (d *digest) message(o *rawjson.Object) {
 	role, _ := rawjson.String(o.Get("role"))
 	id, _ := rawjson.String(o.Get("tool_call_id"))
 	text := contentText(o.Get("content"))
-	if role != "system" && role != "developer" { // those are the same for everybody
-		d.weight += len(text)
+	system := role == "system" || role == "developer"
+	if !system { // what is said by it is the same for everybody
+		d.weight, d.begun = d.weight+len(text), true
+	}
+	if system && !d.begun {
+		d.led = true
+		d.Hash, d.front = d.front, d.Hash
+		defer d.back()
 	}
 	d.text(role)
 	d.text(id)
@@ -70,6 +92,7 @@ func (d *digest) message(o *rawjson.Object) {
 			continue
 		}
 		id, _ := rawjson.String(call.Get("id"))
+		d.ours = d.ours || minted(id)
 		d.text(id)
 		for _, kind := range []string{"function", "custom"} {
 			if inner, err := rawjson.ParseObject(call.Get(kind)); err == nil {
@@ -89,8 +112,26 @@ func (d *digest) message(o *rawjson.Object) {
 // and what a tool said to one must not reach another.
 const enough = 200
 
+// named reports whether nothing but one conversation can have a visible history: its
+// request says which one it is, or a call in it has an id that we made for it.
+func (t *Thread) named(d *digest) bool { return t.Request.Identified || d.ours }
+
 // proves reports whether a visible history shows whose it is.
-func (t *Thread) proves(d *digest) bool { return t.Request.Identified || d.weight >= enough }
+func (t *Thread) proves(d *digest) bool { return t.named(d) || d.weight >= enough }
+
+// prefixKey is the key under which the turn is kept that ends a visible history. Agents
+// write into the system message in front what is different with each turn, such as the
+// time or the state of a repository: it counts only where nothing else names the
+// conversation, and it may.
+func (t *Thread) prefixKey(d *digest) string {
+	if t.named(d) {
+		return bareKey(d)
+	}
+	return prefixed + d.whole()
+}
+
+// bareKey is the key for who names the conversation, as by the id of a response.
+func bareKey(d *digest) string { return prefixed + d.sum() }
 
 // Digest is the digest of a request: of its members in their order, but for those that say
 // how the answer is to come. Claude Code asks without a stream for what failed in one.

@@ -62,11 +62,13 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 		h.keys[i] = append(h.keys[i], callKeys(o)...)
 		keys = append(keys, h.keys[i]...)
 		if proven := t.proves(prefix); any && (proven || len(t.Request.Known) > 0) {
-			key := prefixKey(prefix)
-			if h.keys[i] = append(h.keys[i], key); proven {
-				keys = append(keys, key)
-			} else {
-				alike = append(alike, key)
+			if len(t.Request.Known) > 0 {
+				key := bareKey(prefix)
+				h.keys[i], alike = append(h.keys[i], key), append(alike, key)
+			}
+			if proven {
+				key := t.prefixKey(prefix)
+				h.keys[i], keys = append(h.keys[i], key), append(keys, key)
 			}
 		}
 	}

@@ -57,8 +57,8 @@ func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) 
 			keys = append(keys, AskKey(t.Asks))
 		}
 		if d := t.visibleDigest(seen, nil); !round.Mixed() { // the client may go on without an answer
-			if known = append(known, prefixKey(d)); t.proves(d) {
-				keys = append(keys, known...)
+			if known = append(known, bareKey(d)); t.proves(d) {
+				keys = append(keys, t.prefixKey(d))
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func (t *Thread) nameCalls(m *memory.Message, prefix, seen string) (keys []strin
 		if call.Ours() {
 			continue
 		}
-		call.Client = prefix + rand.Text()[:22]
+		call.Client = prefix + rand.Text()[:random]
 		if t.Request.NoCallIDs {
 			call.Client = fmt.Sprintf("call_legacy_%d", len(t.Request.Messages))
 		}
@@ -88,7 +88,7 @@ func (t *Thread) nameCalls(m *memory.Message, prefix, seen string) (keys []strin
 		return keys
 	}
 	if d := t.visibleDigest(seen, m); t.proves(d) {
-		return []string{prefixKey(d)}
+		return []string{t.prefixKey(d)}
 	}
 	return nil
 }
@@ -177,15 +177,15 @@ func (t *Thread) final(ctx context.Context, end End) (key string, turn *memory.T
 		return "", nil
 	}
 	t.ended = true
-	key, turn = prefixKey(d), t.turn(end.Seen)
+	key, turn = t.prefixKey(d), t.turn(end.Seen)
 	turn.Final = t.Dialogue.Remember(end.Last).Bytes()
 	if t.Kept != nil { // who goes on from this very answer need not prove anything
-		t.Kept(spelled([]string{key}), turn)
+		t.Kept(spelled([]string{bareKey(d)}), turn)
 	}
 	if !proven {
 		return "", nil
 	}
-	if !t.Request.Identified && t.claimed(ctx, key, turn) {
+	if !t.named(d) && t.claimed(ctx, key, turn) {
 		turn = &memory.Turn{Ambiguous: true}
 	}
 	return key, turn

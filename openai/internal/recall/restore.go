@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -20,9 +21,16 @@ const (
 	WroteID = "dragoman1"
 )
 
+// random is how many characters of such an id are: 110 bits.
+const random = 22
+
+// minted reports whether an id of a call is one of ours.
+func minted(id string) bool {
+	return len(id) == len(ReadID)+random && (strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID))
+}
+
 // CallKey is the key under which a turn is kept that a call of the client's belongs to.
 func CallKey(id string) string        { return "call " + id }
-func prefixKey(d *digest) string      { return prefixed + d.sum() }
 func requestKey(digest string) string { return requested + digest }
 
 // What keys begin with that have a digest behind it, byte by byte.
