@@ -55,7 +55,7 @@ func Finish(ctx context.Context, a Account, next http.RoundTripper, o LoginOptio
 	if err != nil {
 		return nil, nil, err
 	}
-	client := newClient(u)
+	client := newClient(u, o.Config.Issuer)
 	defer client.CloseIdleConnections()
 	e := b.entry()
 	config := e.config()

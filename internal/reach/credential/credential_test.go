@@ -471,8 +471,8 @@ func TestMetadataOnOurLoopback(t *testing.T) {
 		}
 		for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"} {
 			asked = 0
-			client := newClient(u)
-			client.Transport.(*discovery).next.(*clientAuth).next.(*plainhttp.Transport).Rest().Proxy = nil
+			client := newClient(u, "")
+			direct(client)
 			res, err := client.Get("http://" + host + ":" + port + "/metadata")
 			if err == nil {
 				res.Body.Close()
@@ -482,6 +482,52 @@ func TestMetadataOnOurLoopback(t *testing.T) {
 			}
 			client.CloseIdleConnections()
 		}
+	}
+}
+
+// direct has a client use no proxy.
+func direct(client *http.Client) {
+	hosts := client.Transport.(*discovery).next.(*clientAuth).next.(*byHost)
+	for _, next := range []http.RoundTripper{hosts.chosen, hosts.others} {
+		next.(*plainhttp.Transport).Rest().Proxy = nil
+	}
+}
+
+// The hosts that the operator chose may be in a private network, whatever their names: that of
+// the server, whose metadata say where to log in, and that of the issuer. What these name may not.
+func TestChosenHosts(t *testing.T) {
+	asked := 0
+	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	defer inner.Close()
+	_, port, err := net.SplitHostPort(inner.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for issuer, want := range map[string][]bool{ // the server, the issuer, another host
+		"":                             {true, false, false},
+		"https://LOGIN.corp.example/x": {true, true, false},
+	} {
+		client := newClient(&url.URL{Scheme: "https", Host: "tools.corp.example"}, issuer)
+		direct(client)
+		hosts := client.Transport.(*discovery).next.(*clientAuth).next.(*byHost)
+		for _, next := range []http.RoundTripper{hosts.chosen, hosts.others} { // all names are this machine's
+			rest := next.(*plainhttp.Transport).Rest()
+			dial := rest.DialContext
+			rest.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return dial(ctx, network, "127.0.0.1:"+port)
+			}
+		}
+		for i, host := range []string{"tools.corp.example", "login.corp.example", "admin.corp.example"} {
+			asked = 0
+			res, err := client.Get("http://" + host + ":" + port + "/metadata")
+			if err == nil {
+				res.Body.Close()
+			}
+			if (err == nil) != want[i] || (asked > 0) != want[i] {
+				t.Errorf("issuer %q: %s: asked %d times, %v", issuer, host, asked, err)
+			}
+		}
+		client.CloseIdleConnections()
 	}
 }
 

@@ -77,7 +77,7 @@ func newLogin(a Account, o LoginOptions) (*login, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &login{account: a, o: o, server: u, client: newClient(u)}
+	l := &login{account: a, o: o, server: u, client: newClient(u, o.Config.Issuer)}
 	l.judge = &metadataJudge{next: l.client.Transport, read: l.register}
 	l.client.Transport = l.judge
 	if l.before, err = o.Store.Get(a); err != nil {

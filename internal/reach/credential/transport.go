@@ -81,13 +81,13 @@ func NewTransport(next http.RoundTripper, o TransportOptions) (*Transport, error
 	t := &Transport{next: next, server: u}
 	switch o.Config.Grant {
 	case ClientCredentialsGrant:
-		t.client = newClient(u)
+		t.client = newClient(u, o.Config.Issuer)
 		t.source = &machine{config: o.Config, client: t.client, server: o.Account.Server}
 	case TokenExchangeGrant:
 		t.client = newExchangeClient()
 		t.source = &exchange{config: o.Config, client: t.client, account: o.Account, subjects: o.Subjects}
 	default:
-		t.client = newClient(u)
+		t.client = newClient(u, o.Config.Issuer)
 		t.source = &kept{how: o.LogIn, account: o.Account, store: o.Store, client: t.client}
 	}
 	return t, nil
