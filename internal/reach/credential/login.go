@@ -13,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
+
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -145,10 +147,20 @@ func (l *login) another(ctx context.Context, _ string, r *http.Request, res *htt
 		l.failed = l.handler.Authorize(ctx, r, res)
 	}
 	if l.failed != nil {
+		l.failed = &brief{l.failed}
 		return "", l.failed
 	}
 	return l.token(ctx)
 }
+
+// A brief is an error that may hold what an authorization server wrote, such as a whole page:
+// it is said on one line, and not at length.
+type brief struct{ err error }
+
+func (b *brief) Error() string {
+	return clip.Text(strings.Join(strings.Fields(b.err.Error()), " "), 300)
+}
+func (b *brief) Unwrap() error { return b.err }
 
 // register sets what the client says of itself where it registers, once the metadata are
 // known. It names the scopes that the SDK will ask for: who names none may get others (RFC

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,5 +84,23 @@ func TestRegisteredMethod(t *testing.T) {
 		if len(*clients) != 1 || (*clients)[0]["token_endpoint_auth_method"] != want {
 			t.Errorf("%v: registered %v", methods, *clients)
 		}
+	}
+}
+
+// TestRefusalIsBrief: what an authorization server writes about a client that it does not want
+// is one line to whoever logs in.
+func TestRefusalIsBrief(t *testing.T) {
+	w, s := newWorld(t), newStore(t)
+	w.login.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/register" {
+			w.authorize(rw, r)
+			return
+		}
+		rw.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(rw, "no\nlogged in as root\n"+strings.Repeat("x", 100_000))
+	})
+	err := logIn(t, w, s, Config{})
+	if err == nil || len(err.Error()) > 500 || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%.600v", err)
 	}
 }
