@@ -308,6 +308,10 @@ var explanations = map[int]string{
 	sqlite3.SQLITE_BUSY:     "another process has been writing to the file for too long",
 }
 
+// noRoomBeside is SQLITE_IOERR_SHMSIZE: the file beside the store's that processes share cannot
+// be made as long as it has to be, as on a disk that is full.
+const noRoomBeside = sqlite3.SQLITE_IOERR | 19<<8
+
 // An explainedError says in plain words what SQLite says in its own.
 type explainedError struct {
 	words string
@@ -326,6 +330,9 @@ func (e *explainedError) Is(target error) bool {
 func explained(err error) error {
 	if _, ok := errors.AsType[*explainedError](err); ok {
 		return err
+	}
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code() == noRoomBeside {
+		return &explainedError{explanations[sqlite3.SQLITE_FULL], err}
 	}
 	if code, ok := resultCode(err); ok && explanations[code] != "" {
 		return &explainedError{explanations[code], err}
