@@ -13,6 +13,7 @@ import (
 // told is what clients/anthropic.mjs prints.
 type told struct {
 	Events, Kinds, Names []string
+	Calls                []string // that a tool runner made
 	Steps, Status        int
 	Finish, Text, Type   string
 	Tokens               int `json:"input_tokens"`
@@ -90,6 +91,31 @@ func TestAnthropicClients(t *testing.T) {
 	}
 	if f := g.anthropic("models", ""); !slices.Equal(f.Names, []string{"rehearsal"}) {
 		t.Errorf("models: %+v", f)
+	}
+}
+
+// TestAnthropicToolRunners: tool runners of Anthropic's client change their tools in the
+// middle of a conversation, and run toolsets.
+func TestAnthropicToolRunners(t *testing.T) {
+	t.Parallel()
+	up := record(t)
+	g := start(t, up, nil, withoutServers).ready()
+	for scenario, tt := range map[string]struct {
+		prompt string
+		calls  []string
+	}{
+		"changing": {"CALL first {}\nTHEN\nCALL second {}\nTHEN\nSAY Done.", []string{"first", "second"}},
+		"screen": {"CALL computer_left_click {\"coordinate\":[3,4]}\nTHEN\nCALL computer_screenshot {}\nTHEN\nSAY Done.",
+			[]string{`computer left_click {"coordinate":[3,4]}`, "computer screenshot {}"}},
+	} {
+		for _, scenario := range []string{scenario, scenario + "-stream"} {
+			if f := g.anthropic(scenario, tt.prompt); f.Finish != "end_turn" || f.Text != "Done." || !slices.Equal(f.Calls, tt.calls) {
+				t.Errorf("%s: %+v", scenario, f)
+			}
+			if last := up.last().names(); strings.HasPrefix(scenario, "changing") && (!slices.Contains(last, "second") || slices.Contains(last, "first")) {
+				t.Errorf("the model has %s in the end", last)
+			}
+		}
 	}
 }
 

@@ -138,6 +138,15 @@ func TestOpenAIAgentsResponses(t *testing.T) {
 		wireScenario{name: "rejected", names: asked, ran: []string{}},
 		wireScenario{name: "image", images: 1},
 	), wireScenario{name: "run"}, wireScenario{name: "stream"}))
+	g.t = t
+	for _, scenario := range []string{"machine", "machine-stream"} { // what the client runs itself
+		got := g.script("agents.mjs", scenario, "CALL shell {\"commands\":[\"echo hi\"]}\nTHEN\nCALL apply_patch {\"type\":\"delete_file\",\"path\":\"a.txt\"}\nTHEN\n"+
+			"CALL computer {\"actions\":[{\"type\":\"move\",\"x\":1,\"y\":2}]}\nTHEN\nSAY Done.", "DRAGOMAN_WIRE=responses")
+		want := []string{`shell [{"commands":["echo hi"]}]`, `delete [{"type":"delete_file","path":"a.txt"}]`, "move [1,2]"}
+		if got.Content != "Done." || !slices.Equal(got.Names, want) || !strings.Contains(string(up.last().Raw), "data:image/") {
+			t.Errorf("%s: the client got %+v, %+v", scenario, got, got.Error)
+		}
+	}
 	for _, scenario := range []string{"run", "stream"} {
 		g.refused(t, "agents.mjs", scenario, "rehearsal:500", "responses", 500, "")
 	}

@@ -1,5 +1,5 @@
 // @openai/agents over the API in DRAGOMAN_WIRE.
-import { Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, hostedMcpTool, setTracingDisabled, tool } from '@openai/agents';
+import { Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, applyPatchTool, computerTool, hostedMcpTool, setTracingDisabled, shellTool, tool } from '@openai/agents';
 import OpenAI from 'openai';
 import { apiKey, baseURL, model, multiply, multiplySchema, run } from './facts.mjs';
 
@@ -32,6 +32,24 @@ const interrupted = async (ask, agent, input, yes) => {
   return outcome(result);
 };
 
+// machine are tools that clients run; names are what they did, in order.
+const machine = async (ask, prompt) => {
+  const did = [];
+  const does = (name, answer) => async (...args) => (did.push(`${name} ${JSON.stringify(args.filter((a) => typeof a !== 'object' || Array.isArray(a) || !(a?.context || a?.runContext)))}`), answer);
+  const patched = { status: 'completed', output: 'done' };
+  const computer = { environment: 'linux', dimensions: [100, 100], screenshot: async () => pixel.slice(pixel.indexOf(',') + 1) };
+  for (const name of ['click', 'doubleClick', 'scroll', 'type', 'wait', 'move', 'keypress', 'drag']) computer[name] = does(name);
+  const result = await ask(
+    agentWith(
+      shellTool({ shell: { run: does('shell', { output: [{ stdout: 'hi\n', stderr: '', outcome: { type: 'exit', exitCode: 0 } }] }) } }),
+      applyPatchTool({ editor: { createFile: does('create', patched), updateFile: does('update', patched), deleteFile: does('delete', patched) } }),
+      computerTool({ computer }),
+    ),
+    prompt,
+  );
+  return { ...outcome(result), names: did };
+};
+
 const both = (name, scenario) => ({ [name]: (prompt) => scenario(whole, prompt), [`${name}-stream`]: (prompt) => scenario(streamed, prompt) });
 
 const outcome = (result) => ({
@@ -55,6 +73,7 @@ await run(
       outcome(await ask(agentWith(hosted({ requireApproval: { always: { toolNames: ['echo'] }, never: { toolNames: ['again'] } }, onApproval: async () => ({ approve: true }) })), prompt))),
     ...both('interrupted', (ask, prompt) => interrupted(ask, agentWith(hosted({ requireApproval: 'always' })), prompt, true)),
     ...both('rejected', (ask, prompt) => interrupted(ask, agentWith(hosted({ requireApproval: 'always' })), prompt, false)),
+    ...both('machine', machine),
     ...both('image', async (ask, prompt) => outcome(await ask(agent, [{ role: 'user', content: [{ type: 'input_text', text: prompt }, { type: 'input_image', image: pixel }] }]))),
   },
   (error) => error instanceof OpenAI.APIError && { status: error.status, code: error.code, message: error.message },

@@ -28,6 +28,25 @@ const turn = async (more, content = prompt, shown = []) => {
   }
 };
 
+// runner has a tool runner do all turns, with the tools that make makes; what they were called
+// with is in calls.
+const runner = async (stream, make) => {
+  const calls = [];
+  const all = client.beta.messages.toolRunner({ model, max_tokens: 1000, stream, messages: [{ role: 'user', content: prompt }], tools: make(calls, () => all), betas: ['inline-tools-2026-09-15'] });
+  let last;
+  for await (const message of all) last = stream ? await message.finalMessage() : message;
+  return { calls, finish: last.stop_reason, text: last.content.filter((b) => b.type === 'text').map((b) => b.text).join('|') };
+};
+
+// changing has a tool take itself away and bring another one.
+const changing = (calls, runner) => {
+  const tool = (name, run) => ({ name, description: `The ${name} one`, input_schema: { type: 'object', properties: {} }, parse: (x) => x, run: async () => (calls.push(name), run?.(), 'done') });
+  return [tool('first', () => (runner().addTools(tool('second')), runner().removeTools('first')))];
+};
+
+// screen is a toolset of a computer.
+const screen = (calls) => [{ type: 'computer_toolset_20260801', run: async (_, use) => (calls.push(`${use.toolset_name} ${use.name} ${JSON.stringify(use.input)}`), [{ type: 'text', text: 'done' }]) }];
+
 // caught returns what a client is told of a request that fails.
 const caught = async (scenario) => {
   try {
@@ -49,6 +68,10 @@ const scenarios = {
   },
   error: () => caught(() => client.messages.create({ model, max_tokens: 10, messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'none', content: 'x' }] }] })),
   fails: () => caught(() => turn({})),
+  changing: () => runner(false, changing),
+  'changing-stream': () => runner(true, changing),
+  screen: () => runner(false, screen),
+  'screen-stream': () => runner(true, screen),
   count: async () => client.messages.countTokens({ model, messages: [{ role: 'user', content: prompt }] }),
   models: async () => ({ names: (await client.models.list()).data.map((m) => m.id) }),
 };
