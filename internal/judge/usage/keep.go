@@ -43,7 +43,8 @@ func (b *Book) Keep(ctx context.Context, retention time.Duration) {
 const tidied = 1000
 
 // Tidy adds up hours that are older than a week to days, and removes what is older than
-// the retention; 0 removes nothing. It does so a little at a time.
+// the retention, and the names of who used nothing since; 0 removes nothing. It does so a
+// little at a time.
 func (b *Book) Tidy(ctx context.Context, retention time.Duration) error {
 	for more := true; more; {
 		if err := b.db.Write(ctx, func(tx *store.Tx) error {
@@ -60,6 +61,9 @@ func (b *Book) Tidy(ctx context.Context, retention time.Duration) error {
 			}
 			if retention > 0 {
 				if more, err = remove(tx, hour(now.Add(-retention))/24*24); err != nil || more {
+					return err
+				}
+				if _, err := tx.Exec("DELETE FROM usage_callers WHERE NOT EXISTS (SELECT 1 FROM usage WHERE usage.caller = usage_callers.caller)"); err != nil {
 					return err
 				}
 			}

@@ -82,6 +82,7 @@ type Book struct {
 	mu      sync.Mutex
 	pending map[place]Sum
 	names   map[string]string // of callers, which are not known to be written
+	said    map[string]int64  // on which day since 1970 they were to be written last
 	timer   *time.Timer       // runs while something is pending
 	writing sync.WaitGroup
 	closed  bool
@@ -94,7 +95,7 @@ func New(db *store.DB, log *slog.Logger) *Book {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Book{db: db, log: log, pending: map[place]Sum{}, names: map[string]string{}}
+	return &Book{db: db, log: log, pending: map[place]Sum{}, names: map[string]string{}, said: map[string]int64{}}
 }
 
 // hour numbers the hours since 1970, in UTC.
@@ -123,16 +124,22 @@ func (b *Book) Add(k Key, s Sum) {
 }
 
 // Named notes what rules call a caller, which is written together with what the caller
-// uses. A caller without a name is left alone.
+// uses, once a day: names go with the usage of their callers ([Book.Tidy]). A caller without
+// a name is left alone.
 func (b *Book) Named(caller, name string) {
 	if b == nil || name == "" || name == caller {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.spending.named(caller, name) && len(b.names) < maxPending {
-		b.names[caller] = name
+	today := hour(time.Now()) / 24
+	if isNew := b.spending.named(caller, name); !isNew && b.said[caller] == today || len(b.names) >= maxPending {
+		return
 	}
+	if len(b.said) >= maxPending {
+		clear(b.said)
+	}
+	b.names[caller], b.said[caller] = name, today
 }
 
 // soon has what is pending written within the time. mu is held.
@@ -153,12 +160,18 @@ type batch struct {
 func (b *Book) flush() {
 	b.mu.Lock()
 	b.timer = nil
-	of := batch{rand.Text(), b.pending, b.names}
+	of := batch{rand.Text(), b.pending, map[string]string{}}
 	if len(of.sums) == 0 {
 		b.mu.Unlock()
 		return
 	}
-	b.pending, b.names = map[place]Sum{}, map[string]string{}
+	for p := range of.sums { // a name is written with what its caller used, and never without
+		if name, ok := b.names[p.Caller]; ok {
+			of.names[p.Caller] = name
+			delete(b.names, p.Caller)
+		}
+	}
+	b.pending = map[place]Sum{}
 	b.spending.sent(of)
 	b.writing.Add(1)
 	b.mu.Unlock()

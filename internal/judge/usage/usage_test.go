@@ -3,7 +3,9 @@ package usage
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +19,7 @@ import (
 
 // TestOnPostgres: the same in PostgreSQL.
 func TestOnPostgres(t *testing.T) {
-	pgtest.Again(t, "^(TestWrittenOnce|TestAddedUpToDays|TestTidyInSteps|TestTwoProcessesAddUp|TestSpentOnce|TestSpendingOfPeriods|TestReadingSettles|TestOldReadingSettles|TestTimesInRows|TestHoursAndKinds)$")
+	pgtest.Again(t, "^(TestWrittenOnce|TestAddedUpToDays|TestNamesGo|TestTidyInSteps|TestTwoProcessesAddUp|TestSpentOnce|TestSpendingOfPeriods|TestReadingSettles|TestOldReadingSettles|TestTimesInRows|TestHoursAndKinds)$")
 }
 
 func open(t *testing.T, file string) *store.DB {
@@ -119,6 +121,40 @@ func TestAddedUpToDays(t *testing.T) {
 	if len(days) < 2 || len(days) > 4 || days[0].Day == "" {
 		t.Errorf("by the day: %+v", days)
 	}
+}
+
+// What callers are called goes with what they used, and comes back with what they use later.
+func TestNamesGo(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "usage.db"))
+	b := New(db, nil)
+	uses := func(caller, want string) {
+		t.Helper()
+		b.Named("key-ada", "ada")
+		b.Named("key-bob", "bob")
+		b.Add(Key{Caller: caller, Model: "m"}, Sum{Calls: 1})
+		b.flush()
+		if err := b.Tidy(t.Context(), DefaultRetention); err != nil {
+			t.Fatal(err)
+		}
+		names, err := Names(t.Context(), db)
+		if got := slices.Sorted(maps.Values(names)); err != nil || strings.Join(got, " ") != want {
+			t.Errorf("names are %s, want %s, %v", got, want, err)
+		}
+	}
+	uses("key-ada", "ada")
+	uses("key-bob", "ada bob")
+	if err := db.Write(t.Context(), func(tx *store.Tx) error { // long ago
+		_, err := tx.Exec("UPDATE usage SET period = period - $1", int64((DefaultRetention+48*time.Hour)/time.Hour))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for caller := range b.said {
+		b.said[caller] -= int64(DefaultRetention/(24*time.Hour)) + 2
+	}
+	uses("key-bob", "bob")
+	uses("key-ada", "ada bob")
+	b.Close()
 }
 
 // Many callers are added up, and removed, a little at a time, with the same sums.
