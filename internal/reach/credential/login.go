@@ -108,7 +108,7 @@ type login struct {
 	judge   *metadataJudge // of what it gets
 	given   *oauth2.Token  // nil, or what a login before this one came to
 	handler *auth.AuthorizationCodeHandler
-	before  Entry    // what is kept of a login before this one
+	before  Entry    // what is kept, of a login before this one or of what this one came to so far
 	wanted  []string // the scopes of the challenge
 	// as is what the client says of itself where it registers; bare says that it does not
 	// say for which scopes.
@@ -270,10 +270,11 @@ func (l *login) keep(_ context.Context, c *oauth2.Config, token *oauth2.Token) (
 		return nil, err
 	}
 	l.kept = true
-	// Renewed it would be without the store.
-	return oauth2.StaticTokenSource(token), l.o.Store.Put(l.account, Entry{
+	l.before = Entry{
 		Resource: l.resource, AuthURL: c.Endpoint.AuthURL, TokenURL: c.Endpoint.TokenURL,
 		ClientID: c.ClientID, ClientSecret: secret.New(c.ClientSecret), AuthStyle: int(c.Endpoint.AuthStyle), Scopes: c.Scopes,
 		Access: secret.New(token.AccessToken), Refresh: secret.New(token.RefreshToken), Expires: token.Expiry,
-	})
+	}
+	// Renewed it would be without the store.
+	return oauth2.StaticTokenSource(token), l.o.Store.Put(l.account, l.before)
 }
