@@ -89,7 +89,7 @@ func (x *exchange) another(ctx context.Context, _ string, _ *http.Request, res *
 	case len(x.scopes) > before:
 		x.reason = nil // this is another question
 	case same && res.StatusCode == http.StatusForbidden:
-		return "", x.wanted(errors.New("what the last one is exchanged for does not suffice for what was asked"))
+		return "", x.wanted(errInsufficient)
 	case same && time.Since(x.asked) < retryAfter:
 		return "", x.wanted(errors.New("the server does not take what the last one is exchanged for"))
 	}
@@ -97,9 +97,14 @@ func (x *exchange) another(ctx context.Context, _ string, _ *http.Request, res *
 	return x.had.Reveal(), err
 }
 
-func (x *exchange) useless(string) *LoginError {
+func (x *exchange) useless(_ string, res *http.Response) *LoginError {
+	if res.StatusCode == http.StatusForbidden {
+		return x.wanted(errInsufficient)
+	}
 	return x.wanted(errors.New("the server does not take what the last one is exchanged for"))
 }
+
+var errInsufficient = errors.New("what the last one is exchanged for does not suffice for what was asked")
 
 // wanted says what the caller has to show before there can be a token.
 func (x *exchange) wanted(err error) *LoginError {

@@ -68,15 +68,7 @@ func (k *kept) another(ctx context.Context, shown string, _ *http.Request, res *
 	case e.Access.Reveal() != shown:
 		return e.Access.Reveal(), nil // another process has renewed it since
 	case res.StatusCode == http.StatusForbidden:
-		// The next login asks for these, too.
-		_, err := k.store.Update(k.account, func(e *Entry, _ time.Time) error {
-			e.Scopes = union(e.Scopes, challenged(res))
-			return nil
-		})
-		if err != nil {
-			return "", k.wanted(nil)
-		}
-		return "", k.wanted(errors.New("it does not suffice for what was asked"))
+		return "", k.insufficient(res)
 	case e.Refresh.IsZero():
 		return "", k.wanted(errors.New("it has ended"))
 	case k.last.lately(shown):
@@ -86,7 +78,22 @@ func (k *kept) another(ctx context.Context, shown string, _ *http.Request, res *
 	return e.Access.Reveal(), err
 }
 
-func (k *kept) useless(token string) *LoginError {
+// insufficient remembers what a server wants more than there is: the next login asks for it.
+func (k *kept) insufficient(res *http.Response) *LoginError {
+	_, err := k.store.Update(k.account, func(e *Entry, _ time.Time) error {
+		e.Scopes = union(e.Scopes, challenged(res))
+		return nil
+	})
+	if err != nil {
+		return k.wanted(nil)
+	}
+	return k.wanted(errors.New("it does not suffice for what was asked"))
+}
+
+func (k *kept) useless(token string, res *http.Response) *LoginError {
+	if res.StatusCode == http.StatusForbidden {
+		return k.insufficient(res)
+	}
 	k.last = refusedToken{secret.New(token), time.Now()}
 	return k.wanted(errUseless)
 }

@@ -218,7 +218,7 @@ func forgetScopes(s Store, a Account) {
 // offline is the scope by which refresh tokens are asked for (OpenID Connect Core, section 11).
 const offline = "offline_access"
 
-func (l *login) useless(string) *LoginError { return nil }
+func (l *login) useless(string, *http.Response) *LoginError { return nil }
 
 func (l *login) config(client *http.Client) *auth.AuthorizationCodeHandlerConfig {
 	c := &auth.AuthorizationCodeHandlerConfig{

@@ -63,7 +63,7 @@ func (m *machine) another(ctx context.Context, shown string, _ *http.Request, re
 	return m.token(ctx)
 }
 
-func (m *machine) useless(token string) *LoginError {
+func (m *machine) useless(token string, _ *http.Response) *LoginError {
 	m.last = refusedToken{secret.New(token), time.Now()}
 	return m.wanted()
 }

@@ -34,9 +34,9 @@ type source interface {
 	// A [*LoginError] says that it takes a person.
 	another(ctx context.Context, shown string, r *http.Request, res *http.Response) (string, error)
 	// useless hears that the server did not take what another returned either, and
-	// says what a person can do; nil for nothing. It is not to be asked for yet another
-	// one for a while.
-	useless(token string) *LoginError
+	// answered like this; it says what a person can do, nil for nothing. It is not to be
+	// asked for yet another one for a while.
+	useless(token string, res *http.Response) *LoginError
 	// basis is what tokens are made from. Where it has become another one, a token
 	// may be had that could not before.
 	basis() string
@@ -158,15 +158,15 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	if res, err = t.next.RoundTrip(again); err == nil && wanting(res) {
-		t.refused(t.useless(another))
+		t.refused(t.useless(another, res))
 	}
 	return res, err
 }
 
-func (t *Transport) useless(token string) *LoginError {
+func (t *Transport) useless(token string, res *http.Response) *LoginError {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.source.useless(token)
+	return t.source.useless(token, plainChallenge(res))
 }
 
 func with(r *http.Request, token string) *http.Request {
