@@ -184,3 +184,63 @@ func TestSystemMessageThatChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestAgentsOfOneConversation: what tools said to one of several agents that were asked the same
+// and answered the same is put back for that one alone, though the conversation that they share is
+// named. What tells them apart is their system message; where they have the same one, nothing does.
+func TestAgentsOfOneConversation(t *testing.T) {
+	long, id := strings.Repeat("Go on. ", 40), recall.ReadID+strings.Repeat("A", 22)
+	own := fmt.Sprintf(`,{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"mine","arguments":"{}"}}]},{"role":"tool","tool_call_id":%q,"content":"one"}`, id, id)
+	for _, tc := range []struct {
+		name, members, turn string
+		systems             [2]string
+		back                [2]string // what is put back for each
+	}{
+		{"nothing names it", ``, ``, [2]string{"You bill.", "You forecast."}, [2]string{"0", "1"}},
+		{"a person", `,"user":"ada"`, ``, [2]string{"You bill.", "You forecast."}, [2]string{"0", "1"}},
+		{"an id of ours", ``, own, [2]string{"You bill.", "You forecast."}, [2]string{"0", "1"}},
+		{"an id of ours, the same agent", ``, own, [2]string{"You bill.", "You bill."}, [2]string{"", ""}},
+		{"an id of ours, no system message", ``, own, [2]string{}, [2]string{"", ""}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			store, sent := &memory.Memory{}, ""
+			ask := func(agent int, rest string, streams ...string) {
+				t.Helper()
+				messages := fmt.Sprintf(`{"role":"user","content":%q}`, long) + tc.turn + rest
+				if system := tc.systems[agent]; system != "" {
+					messages = fmt.Sprintf(`{"role":"system","content":%q},`, system) + messages
+				}
+				post := answers(streams...)
+				chat := newChat(t, &client{}, `{"model":"m","stream":true`+tc.members+`,"messages":[`+messages+`]}`, Options{
+					Caller: "alice", Memory: store, Model: asking(func(ctx context.Context, parts [][]byte) (*http.Response, error) {
+						sent = ""
+						for _, p := range parts {
+							sent += string(p)
+						}
+						return post(ctx, parts)
+					})})
+				tools := calling(func(context.Context, dragoman.Call) (dragoman.Result, error) {
+					return dragoman.Result{Content: fmt.Appendf(nil, `{"content":[],"structuredContent":"secret of %d"}`, agent)}, nil
+				})
+				if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for agent := range tc.systems {
+				ask(agent, "", getStream, fineStream)
+			}
+			for agent, want := range tc.back {
+				ask(agent, `,{"role":"assistant","content":"Fine."},{"role":"user","content":"And now?"}`, fineStream)
+				got := ""
+				for other := range tc.systems {
+					if strings.Contains(sent, fmt.Sprintf("secret of %d", other)) {
+						got += fmt.Sprint(other)
+					}
+				}
+				if got != want {
+					t.Errorf("agent %d has what tools said to %q, want %q", agent, got, want)
+				}
+			}
+		})
+	}
+}

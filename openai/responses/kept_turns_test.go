@@ -37,3 +37,16 @@ func TestKeptTurnsAreDocuments(t *testing.T) {
 		t.Errorf("the model read %s", m)
 	}
 }
+
+// TestKeptTurnsAreKeptOnce: what happened behind a response, which counts as much as it is long,
+// stands in it once.
+func TestKeptTurnsAreKeptOnce(t *testing.T) {
+	for _, members := range []string{``, `,"user":"ada"`} {
+		p := newPlayer(t)
+		got := p.say(`{"model":"m","input":[{"role":"developer","content":"Be brief."},{"role":"user","content":"Weather? `+strings.Repeat("Please. ", 40)+`"}]`+members+`}`, called("weather__get", oslo), spoken("Fine."))
+		s, err := p.store.Get(t.Context(), p.caller, stringOf(got.response, "id"))
+		if err != nil || len(s.Turns) != 1 {
+			t.Errorf("%s: %d turns, %v", members, len(s.Turns), err)
+		}
+	}
+}

@@ -56,12 +56,7 @@ func (d *digest) text(s string) {
 func (d *digest) sum() string { return string(d.Sum(d.buf[:0])) }
 
 // whole is the sum with the system messages in front.
-func (d *digest) whole() string {
-	if !d.led {
-		return d.sum()
-	}
-	return string(d.front.Sum(d.Sum(d.buf[:0])))
-}
+func (d *digest) whole() string { return string(d.front.Sum(d.Sum(d.buf[:0]))) }
 
 // back ends a message in front.
 func (d *digest) back() { d.Hash, d.front = d.front, d.Hash }
@@ -119,18 +114,23 @@ func (t *Thread) named(d *digest) bool { return t.Request.Identified || d.ours }
 // proves reports whether a visible history shows whose it is.
 func (t *Thread) proves(d *digest) bool { return t.named(d) || d.weight >= enough }
 
-// prefixKey is the key under which the turn is kept that ends a visible history. Agents
-// write into the system message in front what is different with each turn, such as the
-// time or the state of a repository: it counts only where nothing else names the
-// conversation, and it may.
-func (t *Thread) prefixKey(d *digest) string {
-	if t.named(d) {
-		return bareKey(d)
+// prefixKeys appends the keys under which the turn is kept that ends a visible history.
+// Agents write into the system message in front what is different with each turn, such as
+// the time or the state of a repository: where something else names the conversation, the
+// turn is found without it, too. First it is looked for with it, since several agents of one
+// conversation, or of one person, may say the same.
+func (t *Thread) prefixKeys(keys []string, d *digest) []string {
+	if d.led {
+		keys = append(keys, prefixed+d.whole())
 	}
-	return prefixed + d.whole()
+	if !d.led || t.named(d) {
+		keys = append(keys, bareKey(d))
+	}
+	return keys
 }
 
-// bareKey is the key for who names the conversation, as by the id of a response.
+// bareKey is the key without the system messages in front, for who names the conversation,
+// as by the id of a response.
 func bareKey(d *digest) string { return prefixed + d.sum() }
 
 // Digest is the digest of a request: of its members in their order, but for those that say

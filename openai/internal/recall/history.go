@@ -67,8 +67,9 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 				h.keys[i], alike = append(h.keys[i], key), append(alike, key)
 			}
 			if proven {
-				key := t.prefixKey(prefix)
-				h.keys[i], keys = append(h.keys[i], key), append(keys, key)
+				n := len(keys)
+				keys = t.prefixKeys(keys, prefix)
+				h.keys[i] = append(h.keys[i], keys[n:]...)
 			}
 		}
 	}

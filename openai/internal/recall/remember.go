@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/openai/memory"
@@ -21,10 +22,12 @@ func (t *Thread) turn(seen string) *memory.Turn {
 }
 
 // keep stores a turn. That it cannot be kept costs the model its memory, and the
-// client nothing else. Who goes on from this very answer finds it by known, too.
+// client nothing else. Who goes on from this very answer finds it by known in place of the
+// visible history, whatever is in front of that.
 func (t *Thread) keep(ctx context.Context, keys []string, turn *memory.Turn, known ...string) {
 	if t.Kept != nil && !turn.Ambiguous {
-		t.Kept(spelled(slices.Concat(keys, known)), turn)
+		named := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return strings.HasPrefix(key, prefixed) })
+		t.Kept(spelled(append(named, known...)), turn)
 	}
 	if err := t.Memory.Keep(ctx, t.Request.Owner, keys, turn); err != nil && ctx.Err() == nil { // else the client has left
 		t.Log.Error("a turn was not remembered", "error", err)
@@ -58,7 +61,7 @@ func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) 
 		}
 		if d := t.visibleDigest(seen, nil); !round.Mixed() { // the client may go on without an answer
 			if known = append(known, bareKey(d)); t.proves(d) {
-				keys = append(keys, t.prefixKey(d))
+				keys = t.prefixKeys(keys, d)
 			}
 		}
 	}
@@ -88,7 +91,7 @@ func (t *Thread) nameCalls(m *memory.Message, prefix, seen string) (keys []strin
 		return keys
 	}
 	if d := t.visibleDigest(seen, m); t.proves(d) {
-		return []string{t.prefixKey(d)}
+		return t.prefixKeys(nil, d)
 	}
 	return nil
 }
@@ -140,66 +143,76 @@ func (t *Thread) Remember(end End) {
 		return
 	}
 	request := t.request(end, answered)
-	key, final := t.final(ctx, end)
+	keys, final := t.final(ctx, end)
 	switch ofRequest := requestKey(t.Request.Digest); {
-	case request != nil && final != nil && !final.Ambiguous && request.Open == nil:
-		final.Delivered = request.Delivered // one turn under both keys: kept once, and at once
-		t.keep(ctx, []string{ofRequest, key}, final)
+	case request != nil && len(keys) > 0 && request.Open == nil:
+		final.Delivered = request.Delivered // one turn under all keys: kept once, and at once
+		t.keep(ctx, append(keys, ofRequest), final)
 		return
 	case request != nil:
 		t.keep(ctx, []string{ofRequest}, request)
 	}
-	if final != nil {
-		t.keep(ctx, []string{key}, final)
+	if len(keys) > 0 {
+		t.keep(ctx, keys, final)
 	}
 }
 
 // KeepFinal records a turn that has ended well for the next one. Remember does so where
 // a half did not before it told its client.
 func (t *Thread) KeepFinal(ctx context.Context, end End) {
-	if key, turn := t.final(ctx, end); turn != nil {
-		t.keep(ctx, []string{key}, turn)
+	if keys, turn := t.final(ctx, end); len(keys) > 0 {
+		t.keep(ctx, keys, turn)
 	}
 }
 
-// final returns a turn that has ended well, and its key; nil for one that has not, or that
+// final returns a turn that has ended well, and its keys; none for one that has not, or that
 // nobody could find.
-func (t *Thread) final(ctx context.Context, end End) (key string, turn *memory.Turn) {
+func (t *Thread) final(ctx context.Context, end End) (keys []string, turn *memory.Turn) {
 	if t.Memory == nil || len(t.Dialogue.Hidden()) == 0 || t.ended {
-		return "", nil
+		return nil, nil
 	}
 	if end.Err != nil || end.Last == nil || end.Pending != nil || t.Request.Shown {
-		return "", nil
+		return nil, nil
 	}
 	d := t.visibleDigest(end.Seen, nil)
 	proven := t.proves(d)
 	if !proven && t.Kept == nil {
-		return "", nil
+		return nil, nil
 	}
 	t.ended = true
-	key, turn = t.prefixKey(d), t.turn(end.Seen)
+	turn = t.turn(end.Seen)
 	turn.Final = t.Dialogue.Remember(end.Last).Bytes()
 	if t.Kept != nil { // who goes on from this very answer need not prove anything
 		t.Kept(spelled([]string{bareKey(d)}), turn)
 	}
 	if !proven {
-		return "", nil
+		return nil, nil
 	}
-	if !t.named(d) && t.claimed(ctx, key, turn) {
-		turn = &memory.Turn{Ambiguous: true}
+	if keys = t.prefixKeys(nil, d); !t.Request.Identified {
+		keys = t.unclaimed(ctx, keys, turn)
 	}
-	return key, turn
+	return keys, turn
 }
 
-// claimed reports whether another turn ended with the same visible history, in a
-// conversation that may be somebody else's.
-func (t *Thread) claimed(ctx context.Context, key string, turn *memory.Turn) bool {
-	found, err := t.Memory.Find(ctx, t.Request.Owner, []string{key})
-	if err != nil || found[key] == nil {
-		return false
+// unclaimed returns the keys but for those with which another turn ended, in a conversation, or
+// a branch of one, that may be somebody else's: nobody finds either by them.
+func (t *Thread) unclaimed(ctx context.Context, keys []string, turn *memory.Turn) []string {
+	found, err := t.Memory.Find(ctx, t.Request.Owner, keys)
+	if err != nil {
+		return keys
 	}
-	other := found[key]
-	return other.Ambiguous || !bytes.Equal(other.Final, turn.Final) || !slices.EqualFunc(other.Hidden, turn.Hidden, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+	var claimed, free []string
+	for _, key := range keys {
+		if other := found[key]; other != nil && (other.Ambiguous || !bytes.Equal(other.Final, turn.Final) || !slices.EqualFunc(other.Hidden, turn.Hidden, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })) {
+			claimed = append(claimed, key)
+		} else {
+			free = append(free, key)
+		}
+	}
+	if len(claimed) > 0 {
+		t.keep(ctx, claimed, &memory.Turn{Ambiguous: true})
+	}
+	return free
 }
 
 // request returns what a request did that may have changed something, for the same request
