@@ -94,27 +94,38 @@ func newEntry(place string, raw json.RawMessage) (e entry) {
 // changed returns the entries of tools as the conversation has changed them, and the place
 // of each.
 func (r *Request) changed(tools []json.RawMessage) (_ []json.RawMessage, places []string, _ error) {
-	all := make([]entry, len(tools))
+	all := make([]entry, 0, len(tools))
+	named, labelled := map[string]int{}, map[string]int{} // the first of each name, and of each label
+	enter := func(e entry) {
+		if _, had := named[e.name]; !had && e.name != "" {
+			named[e.name] = len(all)
+		}
+		if _, had := labelled[e.label]; !had && e.label != "" {
+			labelled[e.label] = len(all)
+		}
+		all = append(all, e)
+	}
 	for i, raw := range tools {
-		all[i] = newEntry(fmt.Sprintf("tools.%d", i), raw)
+		enter(newEntry(fmt.Sprintf("tools.%d", i), raw))
 	}
 	for i := range r.changes {
 		c := &r.changes[i]
 		switch c.kind {
 		case "tool_definition":
 			e := newEntry(c.place+".definition", c.tool.Get("definition"))
-			at := slices.IndexFunc(all, func(have entry) bool {
-				return e.name+e.label != "" && have.name == e.name && have.label == e.label
-			})
-			if at < 0 {
-				all = append(all, e)
-			} else {
+			at, had := named[e.name]
+			if !had {
+				at, had = labelled[e.label]
+			}
+			if had {
 				all[at] = e // a new one of the same name
+			} else {
+				enter(e)
 			}
 		case "tool_reference":
 			name, _ := rawjson.String(c.tool.Get("name"))
-			at := slices.IndexFunc(all, func(have entry) bool { return name != "" && have.name == name })
-			if at < 0 {
+			at, had := named[name]
+			if !had {
 				return nil, nil, wrong(c.place+".name", fmt.Sprintf("there is no tool named %q in tools, and none was defined before.", name))
 			}
 			all[at].gone = !c.added
@@ -135,7 +146,12 @@ func (r *Request) changeServers() error {
 	if len(r.changes) == 0 {
 		return nil
 	}
-	declared, off := slices.Clone(r.Servers), maps.Clone(r.off)
+	servers := make(map[string]*changedServer, len(r.Servers))
+	for i := range r.Servers {
+		if s := &r.Servers[i]; servers[s.Label] == nil {
+			servers[s.Label] = newChangedServer(s)
+		}
+	}
 	for i := range r.changes {
 		c := &r.changes[i]
 		label := c.server()
@@ -148,23 +164,74 @@ func (r *Request) changeServers() error {
 		case "tool_reference":
 			continue
 		}
-		at := slices.IndexFunc(r.Servers, func(s model.ServerChoice) bool { return s.Label == label })
-		if at < 0 {
+		s := servers[label]
+		if s == nil {
 			return wrong(c.place+".server_name", fmt.Sprintf("the request chooses no server %q.", label))
 		}
-		s := &r.Servers[at]
+		name, _ := rawjson.String(c.tool.Get("name"))
 		switch {
 		case c.kind != "mcp_tool_reference" && c.added:
-			*s = declared[at]
-			maps.DeleteFunc(r.off, func(t serverTool, _ bool) bool { return t.server == label && !off[t] })
+			s.none, s.more, s.away = false, map[string]int{}, map[string]bool{}
 		case c.kind != "mcp_tool_reference":
-			s.AllowedTools = []string{} // it stays one of those that are chosen: no choice would mean all
+			s.none, s.more = true, map[string]int{}
+		case c.added:
+			s.add(name, r.off[serverTool{label, name}])
 		default:
-			name, _ := rawjson.String(c.tool.Get("name"))
-			if r.off[serverTool{label, name}] = !c.added; c.added && s.AllowedTools != nil && !slices.Contains(s.AllowedTools, name) {
-				s.AllowedTools = append(slices.Clone(s.AllowedTools), name)
-			}
+			s.remove(name)
 		}
 	}
+	for label, s := range servers {
+		s.apply(label, r.off)
+	}
 	return nil
+}
+
+// A changedServer is what the conversation has changed of a server's tools. It keeps apart
+// what each change takes back, so that none of them looks at all that were before.
+type changedServer struct {
+	choice *model.ServerChoice
+	none   bool            // those that the request allows are gone
+	more   map[string]int  // tools that came beside them, by when
+	on     map[string]bool // tools that the request turns off, and that came
+	away   map[string]bool // tools that went
+}
+
+func newChangedServer(choice *model.ServerChoice) *changedServer {
+	return &changedServer{choice: choice, more: map[string]int{}, on: map[string]bool{}, away: map[string]bool{}}
+}
+
+// add adds a tool, which the request may turn off.
+func (s *changedServer) add(name string, off bool) {
+	delete(s.away, name)
+	if off {
+		s.on[name] = true
+	}
+	if _, had := s.more[name]; !had {
+		s.more[name] = len(s.more)
+	}
+}
+
+func (s *changedServer) remove(name string) {
+	delete(s.on, name)
+	s.away[name] = true
+}
+
+// apply changes what the request chooses of the server, and which tools are off.
+func (s *changedServer) apply(label string, off map[serverTool]bool) {
+	if s.none {
+		s.choice.AllowedTools = []string{} // it stays one of those that are chosen: no choice would mean all
+	}
+	if s.choice.AllowedTools != nil && len(s.more) > 0 {
+		for _, name := range s.choice.AllowedTools {
+			delete(s.more, name)
+		}
+		more := slices.SortedFunc(maps.Keys(s.more), func(a, b string) int { return s.more[a] - s.more[b] })
+		s.choice.AllowedTools = slices.Concat(s.choice.AllowedTools, more)
+	}
+	for name := range s.on {
+		off[serverTool{label, name}] = false
+	}
+	for name := range s.away {
+		off[serverTool{label, name}] = true
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -131,5 +132,29 @@ func TestToolChangesRefused(t *testing.T) {
 	body := `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"compaction","content":"y","tool_changes":[{"type":"text","text":"z"}]}]}]}`
 	if _, err := Parse([]byte(body)); err == nil {
 		t.Error("a text was taken for a change")
+	}
+}
+
+// Each change costs as much as the first one, however many there are: half as many want half
+// the memory. A copy for each would be gigabytes.
+func TestManyToolChanges(t *testing.T) {
+	const most = 20_000
+	all := []string{removal(wholeServer)}
+	for i := range most {
+		all = append(all, addition(ofServer(fmt.Sprint("tool", i))))
+	}
+	read := func(n int) uint64 {
+		body := changing(files, all[:n]...)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r, err := Parse(body)
+		runtime.ReadMemStats(&after)
+		if err != nil || len(r.Servers[0].AllowedTools) != n-1 {
+			t.Fatal(err, len(r.Servers))
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if half, whole := read(most/2), read(most); whole > 3*half {
+		t.Errorf("%d changes allocate %d bytes, and half of them %d", most, whole, half)
 	}
 }
