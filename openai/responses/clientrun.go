@@ -64,13 +64,45 @@ var clientRuns = map[string]*clientRun{
 
 // offer completes an entry of tools of the kind.
 func (run *clientRun) offer(kind string, o *rawjson.Object) error {
-	if environment, err := rawjson.ParseObject(o.Get("environment")); err == nil && stringOf(environment, "type") != "local" {
-		return model.Invalid(".environment", "A shell that the client does not run itself needs an upstream that speaks the Responses API itself.")
+	description := run.description
+	if environment, err := rawjson.ParseObject(o.Get("environment")); err == nil {
+		if stringOf(environment, "type") != "local" {
+			return model.Invalid(".environment", "A shell that the client does not run itself needs an upstream that speaks the Responses API itself.")
+		}
+		skills, err := skillsOf(environment.Get("skills"))
+		if err != nil {
+			return err
+		}
+		description += skills
 	}
 	o.Set("name", rawjson.Quote(kind))
-	o.Set("description", rawjson.Quote(run.description))
+	o.Set("description", rawjson.Quote(description))
 	o.Set("parameters", json.RawMessage(run.parameters))
 	return nil
+}
+
+// skillsOf is what a model is told of the skills that lie where a shell runs.
+func skillsOf(raw json.RawMessage) (string, error) {
+	if rawjson.IsNull(raw) {
+		return "", nil
+	}
+	wrong := model.Invalid(".environment.skills", "Skills must be an array of objects, each with a name, a description and a path.")
+	all, err := rawjson.Elements(raw)
+	if err != nil {
+		return "", wrong
+	}
+	var told strings.Builder
+	for _, each := range all {
+		skill, err := rawjson.ParseObject(each)
+		if err != nil || stringOf(skill, "name") == "" || stringOf(skill, "path") == "" {
+			return "", wrong
+		}
+		fmt.Fprintf(&told, "\n- %s, in %s: %s", stringOf(skill, "name"), stringOf(skill, "path"), stringOf(skill, "description"))
+	}
+	if told.Len() == 0 {
+		return "", nil
+	}
+	return "\n\nThere are skills, which are folders with instructions. Where a task is one that a skill is for, the file SKILL.md of its folder is to be read first:" + told.String(), nil
 }
 
 // runCall shows a call of a tool of such a kind. Arguments that are none are no call: nobody

@@ -2,9 +2,12 @@ package responses
 
 import (
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // The schemas of what clients run are some, and one object.
@@ -47,6 +50,35 @@ func TestComputerActions(t *testing.T) {
 		got, err := computerAction(json.RawMessage(action))
 		if (err == nil) != (want != "") || err == nil && string(got) != want {
 			t.Errorf("%s: %s, %v, want %s", action, got, err, want)
+		}
+	}
+}
+
+// A model reads of the skills that lie where a shell runs, as the API's own does.
+func TestSkills(t *testing.T) {
+	for skills, want := range map[string]string{
+		`null`: clientRuns["shell"].description,
+		`[]`:   clientRuns["shell"].description,
+		`[{"name":"pdf","description":"Makes a PDF.","path":"/skills/pdf"}]`: "\n- pdf, in /skills/pdf: Makes a PDF.",
+		`{}`:                             "",
+		`["pdf"]`:                        "",
+		`[{"name":"pdf","path":null}]`:   "",
+		`[{"path":"/p"},{"name":"pdf"}]`: "",
+	} {
+		tools := &clientTools{}
+		err := tools.add(json.RawMessage(`{"type":"shell","environment":{"type":"local","skills":`+skills+`}}`), "")
+		if want == "" {
+			if e, ok := errors.AsType[*model.Error](err); !ok || e.Param != ".environment.skills" {
+				t.Errorf("%s: %v", skills, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		function, _ := rawjson.ParseObject(rawjson.Find(tools.functions[0], "function"))
+		if got := stringOf(function, "description"); !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %q", skills, got)
 		}
 	}
 }
