@@ -115,7 +115,7 @@ func (c choice) chat(tools *clientTools) model.Choice {
 	case "named":
 		name := c.name
 		if tools.byName != nil && c.kind != "mcp" && !isSearch(c.kind) {
-			name = tools.find(c.namespace, c.name)
+			name = tools.find(c.namespace, c.name, clientRuns[c.kind] != nil)
 		}
 		return model.Choice{
 			Mode: "named", Name: name, Server: c.server,

@@ -82,3 +82,35 @@ func TestSkills(t *testing.T) {
 		}
 	}
 }
+
+// A function that is called as a kind of tool is is another tool, in the request, in its
+// choice, and in the calls of its history.
+func TestFunctionCalledAsAKind(t *testing.T) {
+	const function, shell = `{"type":"function","name":"shell","parameters":{"type":"object"}}`, `{"type":"shell"}`
+	const calls = `{"type":"function_call","call_id":"c1","name":"shell","arguments":"{}"},{"type":"shell_call","call_id":"c2","action":{"commands":["ls"]}}`
+	for _, tools := range []string{function + "," + shell, shell + "," + function} {
+		p := newPlayer(t)
+		got := p.say(`{"model":"m","input":[{"role":"user","content":"x"},`+calls+`],"tools":[`+tools+`],"tool_choice":{"type":"shell"}}`, answered(`"content":"y"`))
+		if got.status != 200 {
+			t.Fatal(got.body)
+		}
+		names := map[string]string{} // of the functions, by the member that its arguments have
+		offered, _ := rawjson.Elements(p.asked[0].Get("tools"))
+		for _, each := range offered[:2] {
+			f, _ := rawjson.ParseObject(rawjson.Find(each, "function"))
+			kind := "function"
+			if rawjson.Find(f.Get("parameters"), "properties") != nil {
+				kind = "shell"
+			}
+			names[kind] = stringOf(f, "name")
+		}
+		if len(names) != 2 || names["function"] == names["shell"] {
+			t.Fatalf("%s: %v", tools, names)
+		}
+		choice, _ := rawjson.String(rawjson.Find(rawjson.Find(p.asked[0].Get("tool_choice"), "function"), "name"))
+		history := string(p.asked[0].Get("messages"))
+		if choice != names["shell"] || !strings.Contains(history, `"name":"`+names["shell"]+`","arguments":"{\"commands\"`) || !strings.Contains(history, `"name":"`+names["function"]+`","arguments":"{}"`) {
+			t.Errorf("%s: %v, but the choice is %q, and the history %s", tools, names, choice, history)
+		}
+	}
+}

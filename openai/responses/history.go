@@ -238,7 +238,7 @@ func (h *history) add(message json.RawMessage) {
 // call takes a call of a tool of the client's.
 func (h *history) call(o *rawjson.Object, kind string) error {
 	id, name := stringOf(o, "call_id"), stringOf(o, "name")
-	arguments := literalOf(o, "arguments")
+	arguments, run := literalOf(o, "arguments"), false
 	switch kind {
 	case "custom_tool_call":
 		arguments = rawjson.Quote(string(object(text("input", stringOf(o, "input")))))
@@ -247,7 +247,7 @@ func (h *history) call(o *rawjson.Object, kind string) error {
 			arguments = rawjson.Quote(string(o.Get("arguments")))
 		}
 	case "shell_call", "apply_patch_call", "computer_call", "local_shell_call":
-		name = strings.TrimSuffix(kind, "_call")
+		name, run = strings.TrimSuffix(kind, "_call"), true
 		arguments = clientRuns[name].argumentsOf(o)
 	}
 	if id == "" {
@@ -256,7 +256,7 @@ func (h *history) call(o *rawjson.Object, kind string) error {
 	if id == "" || name == "" {
 		return model.Invalid("", "A call needs a call_id and a name.")
 	}
-	flat := h.tools.find(stringOf(o, "namespace"), name)
+	flat := h.tools.find(stringOf(o, "namespace"), name, run)
 	h.turn.theirs(model.ChatCall(id, flat, arguments))
 	enter(&h.open, id, flat)
 	return nil
@@ -269,7 +269,7 @@ func (h *history) output(o *rawjson.Object, kind string) error {
 		id = stringOf(o, "id") // there it is that of the call
 	}
 	if id == "" {
-		name := h.tools.find(stringOf(o, "namespace"), stringOf(o, "name"))
+		name := h.tools.find(stringOf(o, "namespace"), stringOf(o, "name"), false)
 		for open, of := range h.open {
 			if of != name {
 				continue

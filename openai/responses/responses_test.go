@@ -452,7 +452,7 @@ func TestFlatten(t *testing.T) {
 		t.Fatal(err)
 	}
 	tools, err := a.offered()
-	if err != nil || len(tools.functions) != 2 || tools.find("a__b", "c") == tools.find("a", "b__c") {
+	if err != nil || len(tools.functions) != 2 || tools.find("a__b", "c", false) == tools.find("a", "b__c", false) {
 		t.Errorf("%s, %v", tools.functions, err)
 	}
 }

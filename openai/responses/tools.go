@@ -132,7 +132,7 @@ func (t *clientTools) free(tool clientTool) string {
 	if !taken {
 		return name
 	}
-	if have.name == tool.name && have.namespace == tool.namespace {
+	if have.is(tool.namespace, tool.name, clientRuns[tool.kind] != nil) {
 		return ""
 	}
 	if name = flatten(tool.namespace, tool.name, true); t.names[name] {
@@ -141,12 +141,18 @@ func (t *clientTools) free(tool clientTool) string {
 	return name
 }
 
+// is reports whether a tool is one of a name, which may be the one of a kind of [clientRuns]:
+// a function of that name is another tool.
+func (t clientTool) is(namespace, name string, run bool) bool {
+	return t.name == name && t.namespace == namespace && (clientRuns[t.kind] != nil) == run
+}
+
 // find returns the name of the function for a tool of a replayed call, be it offered in
 // this request or not.
-func (t *clientTools) find(namespace, name string) string {
+func (t *clientTools) find(namespace, name string, run bool) string {
 	for _, hashed := range []bool{false, true} {
 		flat := flatten(namespace, name, hashed)
-		if have, ok := t.byName[flat]; ok && have.name == name && have.namespace == namespace {
+		if have, ok := t.byName[flat]; ok && have.is(namespace, name, run) {
 			return flat
 		}
 	}
