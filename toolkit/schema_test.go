@@ -157,7 +157,9 @@ func TestOutputSchema(t *testing.T) {
 			`"a":{"anyOf":[{"type":"string"},{"type":"integer"}],"title":"A","description":"Either","default":7,"examples":[8]},` +
 			`"b":{"anyOf":[{"anyOf":[{"type":"string"},{"type":"integer"}]},{"type":"null"}],"title":"B","default":"x"},` +
 			`"c":{"anyOf":[{"type":"string"},{"type":"integer"}]}},"required":["c"],"additionalProperties":false}`},
-		"map": {OutputSchema[map[string][]int], `{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}}}`},
+		"embedded alone": {OutputSchema[justPoint], `{"required":["X"]}`},
+		"embedded, own":  {OutputSchema[ownPoint], `{"required":["X","Z"]}`},
+		"map":            {OutputSchema[map[string][]int], `{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := tt.got()
@@ -199,6 +201,10 @@ func TestSchemaErrors(t *testing.T) {
 		"own JSON":     {failingResult[struct{ N *big.Int }](), "struct.N: big.Int makes its own JSON"},
 		"own enum":     {failing[ownEnum](), "ownEnum.E: enum says nothing here; the JSONSchema method of toolkit.either does"},
 		"own default":  {failing[ownDefault](), "ownDefault.E: default true breaks its own rules"},
+		"embedded":     {failingResult[widerPoint](), "widerPoint: toolkit.widerPoint has the JSONSchema method of toolkit.point, which it embeds and which says nothing of its other fields"},
+		"deeper":       {failing[struct{ P struct{ widerPoint } }](), "struct.P: struct { toolkit.widerPoint } has the JSONSchema method of toolkit.point"},
+		"by pointer":   {failing[struct{ *point }](), "struct: the JSONSchema method of struct { *toolkit.point } panics for a zero value"},
+		"two embedded": {failingResult[twoPoints](), "twoPoints.point: encoding/json writes the fields of what is embedded"},
 		"own text":     {failingResult[struct{ N *big.Float }](), "struct.N: big.Float has MarshalText on the pointer"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -243,7 +249,26 @@ type (
 	misplaced struct {
 		B bool `min:"1"`
 	}
+	point      struct{ X int }
+	spot       struct{ Y int }
+	widerPoint struct {
+		point
+		Z int
+	}
+	justPoint struct{ point }
+	ownPoint  struct {
+		point
+		Z int
+	}
+	twoPoints struct {
+		point
+		spot
+	}
 )
+
+func (point) JSONSchema() json.RawMessage    { return json.RawMessage(`{"required":["X"]}`) }
+func (spot) JSONSchema() json.RawMessage     { return json.RawMessage(`{"required":["Y"]}`) }
+func (ownPoint) JSONSchema() json.RawMessage { return json.RawMessage(`{"required":["X","Z"]}`) }
 
 // sameName surveys a struct that vet would not let us write.
 func sameName() error {

@@ -1,6 +1,7 @@
 package toolkit
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -186,11 +187,7 @@ func (s *survey) special(found *shape, t reflect.Type, path string) bool {
 	switch {
 	case t.Implements(schemerType), pointer.Implements(schemerType):
 		found.kind = kindCustom
-		found.custom = reflect.New(t).Interface().(Schemer).JSONSchema()
-		if !json.Valid(found.custom) {
-			s.fail(path, "the JSONSchema method of %s returns no JSON", t)
-			found.custom = json.RawMessage("{}")
-		}
+		s.own(found, t, path)
 	case t == timeType:
 		found.kind = kindTime
 	case t == durationType:
@@ -219,6 +216,63 @@ func (s *survey) special(found *shape, t reflect.Type, path string) bool {
 	return true
 }
 
+// own takes the schema that a type has itself.
+func (s *survey) own(found *shape, t reflect.Type, path string) {
+	text, err := ownSchema(t)
+	switch from := promoted(t, text); {
+	case err != nil:
+		s.fail(path, "the JSONSchema method of %s panics for a zero value: %v", t, err)
+	case !json.Valid(text):
+		s.fail(path, "the JSONSchema method of %s returns no JSON", t)
+	case from != nil:
+		s.fail(path, "%s has the JSONSchema method of %s, which it embeds and which says nothing of its other fields; "+
+			"give it a method of its own, or make %s a field with a name", t, from, from)
+	default:
+		found.custom = text
+		return
+	}
+	found.custom = json.RawMessage("{}")
+}
+
+func ownSchema(t reflect.Type) (text json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil { // a method of an embedded pointer, say
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	return reflect.New(t).Interface().(Schemer).JSONSchema(), nil
+}
+
+// promoted returns the embedded type whose JSONSchema method a struct with more fields has
+// for its own; nil for none. Reflection tells such a method by its answer alone.
+func promoted(t reflect.Type, text json.RawMessage) reflect.Type {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var from reflect.Type
+	written := 0
+	for i := range t.NumField() {
+		f := t.Field(i)
+		of := f.Type
+		if f.Anonymous && of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		if f.Tag.Get("json") == "-" || !f.IsExported() && !(f.Anonymous && of.Kind() == reflect.Struct) {
+			continue
+		}
+		written++
+		if f.Anonymous && reflect.PointerTo(of).Implements(schemerType) {
+			if its, err := ownSchema(of); err == nil && bytes.Equal(its, text) {
+				from = of
+			}
+		}
+	}
+	if from != nil && written == 1 {
+		return promoted(from, text)
+	}
+	return from
+}
+
 // isBytes reports whether encoding/json writes a list as base64: it does where the items
 // are bytes that say nothing of their own.
 func isBytes(t reflect.Type) bool {
@@ -245,7 +299,10 @@ func (s *survey) members(into *shape, t reflect.Type, path string) {
 		switch {
 		case tag == "-": // "-," is a field of that name
 			continue
-		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct && f.Type != timeType && !f.Type.Implements(schemerType):
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct && reflect.PointerTo(f.Type).Implements(schemerType):
+			s.fail(at, "encoding/json writes the fields of what is embedded, which the JSONSchema method of %s does not describe here; make it a field with a name", f.Type)
+			continue
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct && f.Type != timeType:
 			s.members(into, f.Type, path)
 			continue
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Pointer:
