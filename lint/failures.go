@@ -248,9 +248,10 @@ var (
 		// Statements, and not "Select one from the list" or "Update it where it was made".
 		`\b(SELECT|INSERT INTO|UPDATE|DELETE FROM)\s.{1,80}\s(FROM|WHERE|SET|VALUES)\s`,
 		`(?i)\bselect\s+\*\s+from\s`,
-		`(?i)\b(select\s.{1,80}\sfrom|delete\s+from)\s+[\w."]+\s+where\s+[\w."]+\s*(=|<|>|in\b|like\b|is\b)`,
-		`(?i)\bupdate\s+[\w."]+\s+set\s+[\w."]+\s*=`,
-		`(?i)\binsert\s+into\s+[\w."]+\s*(\(|values\b)`,
+		`(?i)\b(select\s.{1,80}\sfrom|delete\s+from)\s+[\w."\x60\[\]]+\s+where\s+[\w."\x60\[\]]+\s*(=|<|>|in\b|like\b|is\b)`,
+		`(?i)\bselect\s.{1,80}\sfrom\s.{1,80}\swhere\s+[\w."\x60\[\]]+\s*[=<>]`,
+		`(?i)\bupdate\s+[\w."\x60\[\]]+\s+set\s+[\w."\x60\[\]]+\s*=`,
+		`(?i)\binsert\s+into\s+[\w."\x60\[\]]+\s*(\(|values\b)`,
 		`(?i)\b(postgres(ql)?|mysql|mongodb|redis|amqp)://\S+`,
 		`ECONNREFUSED \d+\.\d+\.\d+\.\d+`,
 	}, "|"))
