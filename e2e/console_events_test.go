@@ -65,6 +65,7 @@ func TestConsoleListensAgain(t *testing.T) {
 	b.becomes("a call that waits, in the title", `document.title.startsWith("(1)")`)
 	b.open("/console/inbox")
 	do(b, "deny", chromedp.Click(chromedp.CSS("button.no")))
+	b.becomes("the answer", `document.querySelector(".said") !== null`) // else the next page ends it on its way
 	<-answered
 
 	goes("/console/live")
