@@ -19,17 +19,19 @@ func TestConsolePlaysAnyStream(t *testing.T) {
 	t.Cleanup(func() { close(done) })
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		end, colon, delta := "\n", "data: ", `{"role":"assistant","content":"It is 22 °C."}`
+		end, blank, colon, delta := "\n", "\n", "data: ", `{"role":"assistant","content":"It is 22 °C."}`
 		switch {
 		case strings.Contains(string(body), "crlf"):
-			end = "\r\n"
+			end, blank = "\r\n", "\r\n"
+		case strings.Contains(string(body), "mixed"): // as what ends its lines with \n, on Windows
+			blank = "\r\n"
 		case strings.Contains(string(body), "bare"):
-			end, colon = "\r", "data:"
+			end, blank, colon = "\r", "\r", "data:"
 		case strings.Contains(string(body), "refusal"):
 			delta = `{"role":"assistant","content":null,"refusal":"I do not say 22 °C."}`
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = fmt.Fprintf(w, `%s{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":%s,"finish_reason":null}]}`+end+end, colon, delta)
+		_, _ = fmt.Fprintf(w, `%s{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":%s,"finish_reason":null}]}`+end+blank, colon, delta)
 		_ = http.NewResponseController(w).Flush()
 		if strings.Contains(string(body), "endless") {
 			select {
@@ -38,13 +40,13 @@ func TestConsolePlaysAnyStream(t *testing.T) {
 			}
 			return
 		}
-		_, _ = fmt.Fprintf(w, `%s{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+end+end+`%s[DONE]`+end+end, colon, colon)
+		_, _ = fmt.Fprintf(w, `%s{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+end+blank+`%s[DONE]`+end+blank, colon, colon)
 	}))
 	t.Cleanup(api.Close)
 	g := start(t, nil, nil, withoutServers, with("models", []any{map[string]any{"match": "*", "base_url": api.URL + "/v1", "api_key": "k"}})).ready()
 	b := browse(t, g)
 	b.signIn()
-	for _, model := range []string{"plain", "crlf", "bare", "refusal"} {
+	for _, model := range []string{"plain", "crlf", "bare", "mixed", "refusal"} {
 		b.open("/console/playground?model=" + model)
 		do(b, "no tools", chromedp.Click(chromedp.CSS(`[data-server="demo"]`))) // so that it goes on as it is
 		do(b, "a message", chromedp.SetValue(chromedp.CSS("#message"), "hello"))

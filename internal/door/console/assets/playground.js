@@ -93,7 +93,7 @@ async function* events(body) {
     const { value, done } = await reader.read();
     if (done) return;
     rest += value;
-    const whole = rest.split(/\r\n\r\n|\n\n|\r\r/);
+    const whole = rest.split(/(?:\r\n|\n|\r(?!\n)){2}/); // each line in its own way
     rest = whole.pop();
     for (const event of whole) {
       const data = event.split(/\r\n|\n|\r/).filter((line) => line.startsWith("data:")).map((line) => line.slice(5).replace(/^ /, "")).join("\n");
