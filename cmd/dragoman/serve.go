@@ -64,8 +64,10 @@ configuration read again: requests and servers that did not change go on.` + ser
 			// A client may leave our standard error, or whoever keeps the log may start anew; what
 			// is written there is then lost, and not the calls. To be notified, unlike to ignore,
 			// is not passed on to servers. A SIGHUP while we start, or close what is open, ends
-			// nothing either.
+			// nothing either; what changed since we read the configuration is read once we can.
 			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGHUP)
+			hangups := make(chan os.Signal, 1)
+			signal.Notify(hangups, syscall.SIGHUP)
 			lines := logbuffer.New(os.Stderr)
 			defer lines.Close()
 			log, level := newLogger(lines, file, s.verbose, s.quiet)
@@ -83,9 +85,9 @@ configuration read again: requests and servers that did not change go on.` + ser
 			defer g.Close()
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()
-			context.AfterFunc(ctx, stop)                           // a second signal ends us at once
-			context.AfterFunc(ctx, lines.End)                      // whoever reads the log may have stalled
-			defer hangup(func() { _, _ = g.Reload(ctx, false) })() // which logs what came of it
+			context.AfterFunc(ctx, stop)                                    // a second signal ends us at once
+			context.AfterFunc(ctx, lines.End)                               // whoever reads the log may have stalled
+			defer hangup(hangups, func() { _, _ = g.Reload(ctx, false) })() // which logs what came of it
 			if g.Unprefixed() {
 				log.Info("names of tools have no prefix while there is one server; a second one renames them to label__name, which names.strategy: none forgoes")
 			}
@@ -144,11 +146,9 @@ func clientsCan(file *config.File) dragoman.Kind {
 	return dragoman.AskForm | dragoman.AskURL | dragoman.AskSampling | dragoman.AskTools | dragoman.AskRoots
 }
 
-// hangup calls reload for each SIGHUP, which so does not end what runs, until the returned
+// hangup calls reload for each SIGHUP, also for one that came before, until the returned
 // function is called.
-func hangup(reload func()) (stop func()) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
+func hangup(hangups chan os.Signal, reload func()) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
