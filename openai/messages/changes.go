@@ -113,6 +113,7 @@ func (r *Request) changed(tools []json.RawMessage) (_ []json.RawMessage, places 
 		switch c.kind {
 		case "tool_definition":
 			e := newEntry(c.place+".definition", c.tool.Get("definition"))
+			r.bring(e.name)
 			at, had := named[e.name]
 			if !had {
 				at, had = labelled[e.label]
@@ -128,7 +129,9 @@ func (r *Request) changed(tools []json.RawMessage) (_ []json.RawMessage, places 
 			if !had {
 				return nil, nil, wrong(c.place+".name", fmt.Sprintf("there is no tool named %q in tools, and none was defined before.", name))
 			}
-			all[at].gone = !c.added
+			if all[at].gone = !c.added; c.added {
+				r.bring(name)
+			}
 		}
 	}
 	all = slices.DeleteFunc(all, func(e entry) bool { return e.gone })
@@ -138,6 +141,75 @@ func (r *Request) changed(tools []json.RawMessage) (_ []json.RawMessage, places 
 		kept[i], places[i] = e.raw, e.place
 	}
 	return kept, places, nil
+}
+
+// bring notes that the conversation has added a tool of a name.
+func (r *Request) bring(name string) {
+	if r.brought == nil {
+		r.brought = map[string]bool{}
+	}
+	r.brought[name] = true
+}
+
+// A deferred tool is one of the client's that is to be loaded later: with an addition, or once
+// a result refers to it.
+type deferred struct {
+	at       int    // in tools
+	function string // its name there
+	name     string // by which the conversation refers to it
+}
+
+// later notes that the tool that was added last is to be loaded later, unless the conversation
+// has done so.
+func (r *Request) later(function, name string) {
+	if !r.brought[name] {
+		r.deferred = append(r.deferred, deferred{len(r.tools) - 1, function, name})
+	}
+}
+
+// withholdDeferred takes out of the tools those that nothing has loaded yet. It is for clients
+// whose conversation does: to others, whose tools Anthropic's search would load, all of them are
+// offered.
+func (r *Request) withholdDeferred() {
+	if r.searches || len(r.deferred) == 0 {
+		return
+	}
+	referred := r.referred()
+	withheld := map[int]bool{}
+	for _, d := range r.deferred {
+		if !referred[d.name] {
+			withheld[d.at] = true
+			delete(r.names, d.function)
+		}
+	}
+	kept := make([]json.RawMessage, 0, len(r.tools))
+	for i, tool := range r.tools {
+		if !withheld[i] {
+			kept = append(kept, tool)
+		}
+	}
+	r.tools, r.deferred = kept, nil
+}
+
+// referred returns the names of tools to which results refer, as those of a search of the
+// client's do.
+func (r *Request) referred() map[string]bool {
+	all := map[string]bool{}
+	for _, t := range r.turns {
+		for _, b := range t.blocks {
+			if b.kind != "tool_result" {
+				continue
+			}
+			parts, _ := rawjson.Elements(b.Get("content")) // none where it is a text
+			for _, part := range parts {
+				if kind, _ := rawjson.String(rawjson.Find(part, "type")); kind == "tool_reference" {
+					name, _ := rawjson.String(rawjson.Find(part, "tool_name"))
+					all[name] = true
+				}
+			}
+		}
+	}
+	return all
 }
 
 // changeServers changes which tools of servers the request chooses. It comes behind

@@ -158,3 +158,58 @@ func TestManyToolChanges(t *testing.T) {
 		t.Errorf("%d changes allocate %d bytes, and half of them %d", most, whole, half)
 	}
 }
+
+// A tool of the client's whose loading is deferred is not there before the conversation adds it,
+// or a result refers to it, where the client has flagged that it does. Else all are there: the
+// search that would load them is Anthropic's.
+func TestDeferredTools(t *testing.T) {
+	const (
+		later   = `{"name":"later","input_schema":{"type":"object"},"defer_loading":true}`
+		bash    = `{"type":"bash_20250124","name":"bash","defer_loading":true}`
+		screen  = `{"type":"computer_toolset_20260801","configs":{"screenshot":{"defer_loading":true},"wait":{"defer_loading":true}}}`
+		search  = `{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}`
+		changes = "mid-conversation-tool-changes-2026-07-01"
+		inline  = "context-1m-2025-08-07, inline-tools-2026-09-15"
+	)
+	found := []byte(`{"model":"m","max_tokens":9,"tools":[` + toolA + `,` + later + `,` + bash + `],"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"a","input":{}}]},` +
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"tool_reference","tool_name":"later"}]}]}]}`)
+	text := `{"type":"text","text":"y"}`
+	for _, c := range []struct {
+		name, flags string
+		body        []byte
+		want        string
+	}{
+		{"not flagged", "", changing(toolA+`,`+later, text), "a later"},
+		{"not added", changes, changing(later+`,`+toolA+`,`+bash, text), "a"},
+		{"added", changes, changing(later+`,`+toolA+`,`+bash, addition(named("later"))), "later a"},
+		{"added and taken away", inline, changing(later+`,`+toolA, addition(named("later")), removal(named("later"))), "a"},
+		{"another added", inline, changing(later+`,`+toolA, defined(toolB)), "a b"},
+		{"defined", inline, changing(toolA, defined(later)), "a later"},
+		{"a result refers to it", changes, found, "a later"},
+		{"with a search", changes, changing(later+`,`+toolA+`,`+search, text), "later a"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := Parse(c.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Flags([]string{c.flags})
+			if got, _, _ := strings.Cut(chosen(t, r), ";"); got != c.want || len(r.names) != len(r.tools) {
+				t.Errorf("%s, want %s; names %v", got, c.want, r.names)
+			}
+		})
+	}
+	for _, c := range []struct {
+		blocks string
+		gone   bool
+	}{{text, true}, {addition(named("computer")), false}} {
+		r, err := Parse(changing(screen, c.blocks))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Flags([]string{changes})
+		if got := chosen(t, r); strings.Contains(got, "computer_screenshot") == c.gone || !strings.Contains(got, "computer_left_click") {
+			t.Errorf("%s: %s", c.blocks, got)
+		}
+	}
+}

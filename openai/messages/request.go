@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -40,6 +41,9 @@ type Request struct {
 	off      map[serverTool]bool // tools of servers that the request turns off
 	listed   map[string]bool     // servers whose tools the client knows
 	changes  []change            // of the tools, in the order of the conversation
+	brought  map[string]bool     // names of those that the conversation has added
+	deferred []deferred          // those of tools that are to be loaded later
+	searches bool                // a search of Anthropic's may load those
 
 	stops   []string
 	format  json.RawMessage // response_format; nil for none
@@ -367,6 +371,10 @@ func (r *Request) readThinking() error {
 	return nil
 }
 
+// changeFlags are what the flags of the API begin with for which the conversation changes the
+// tools.
+var changeFlags = []string{"mid-conversation-tool-changes-", "inline-tools-"}
+
 // listFlag is the flag of the API since which clients know blocks that list tools.
 const listFlag = "mcp-client-2026-09-15"
 
@@ -375,7 +383,11 @@ const listFlag = "mcp-client-2026-09-15"
 func (r *Request) Flags(values []string) {
 	for _, value := range values {
 		for flag := range strings.SplitSeq(value, ",") {
-			r.List = r.List || strings.TrimSpace(flag) == listFlag
+			flag = strings.TrimSpace(flag)
+			r.List = r.List || flag == listFlag
+			if slices.ContainsFunc(changeFlags, func(begin string) bool { return strings.HasPrefix(flag, begin) }) {
+				r.withholdDeferred()
+			}
 		}
 	}
 }

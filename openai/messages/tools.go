@@ -56,6 +56,7 @@ func (r *Request) readTool(o *rawjson.Object, param string) error {
 	case isSearch(kind):
 		return r.readSearch(o, param)
 	case leftOut(kind):
+		r.searches = true
 		return nil
 	}
 	made, ok := clientRun(kind, o)
@@ -66,8 +67,17 @@ func (r *Request) readTool(o *rawjson.Object, param string) error {
 	if name == "" {
 		name = made.name
 	}
-	return r.addFunction(name, rawjson.Quote(made.description), made.parameters(), false, param)
+	if err := r.addFunction(name, rawjson.Quote(made.description), made.parameters(), false, param); err != nil {
+		return err
+	}
+	if isDeferred(o) {
+		r.later(name, name)
+	}
+	return nil
 }
+
+// isDeferred reports whether an entry of tools is to be loaded later.
+func isDeferred(o *rawjson.Object) bool { return string(o.Get("defer_loading")) == "true" }
 
 // leftOut reports whether tools of a kind are left out without a word: those without
 // which a request is as good, and that clients declare by default. A search for tools is
@@ -84,7 +94,13 @@ func (r *Request) readFunction(o *rawjson.Object, param string) error {
 	if err != nil {
 		return err
 	}
-	return r.addFunction(name, o.Get("description"), schema, strict, param)
+	if err := r.addFunction(name, o.Get("description"), schema, strict, param); err != nil {
+		return err
+	}
+	if isDeferred(o) {
+		r.later(name, name)
+	}
+	return nil
 }
 
 // addFunction adds a tool of the client's, as [model.ChatFunction] has it. Members that are for

@@ -77,6 +77,9 @@ func (r *Request) readFamily(f *family, o *rawjson.Object, param string) error {
 			r.families = map[string]familyTool{}
 		}
 		r.families[t.function()] = t
+		if c.deferred {
+			r.later(t.function(), f.name)
+		}
 	}
 	for name := range configs.All() {
 		if !known[name] {

@@ -120,6 +120,7 @@ func (a *API) count(r *http.Request, who caller.Caller, body []byte) (int, error
 	if err != nil {
 		return 0, err
 	}
+	request.Flags(r.Header.Values("Anthropic-Beta"))
 	named, err := queryModel(r)
 	if err == nil {
 		err = sameModel(named, request.Model)
