@@ -116,11 +116,12 @@ func (c *Conversation) told(id string) string {
 	return ""
 }
 
-// theirs shows a call of the client's own.
-func (c *Conversation) theirs(call *memory.Call) error {
+// theirs returns what shows a call of the client's own. Its error is of one that cannot be shown:
+// nothing of its message is then, since a client may do at once what it sees.
+func (c *Conversation) theirs(call *memory.Call) (show func(), _ error) {
 	o, err := rawjson.ParseObject(call.Raw)
 	if err != nil {
-		return err // we made it
+		return nil, err // we made it
 	}
 	f, err := rawjson.ParseObject(o.Get("function"))
 	if err != nil {
@@ -131,20 +132,46 @@ func (c *Conversation) theirs(call *memory.Call) error {
 	if !ok {
 		tool = clientTool{kind: "function", name: name}
 	}
-	switch {
-	case clientRuns[tool.kind] != nil:
-		return c.runCall(call, tool.kind, arguments)
-	case tool.kind == "custom":
-		c.customCall(call.Client, tool, inputOf(arguments))
-	case tool.kind == "tool_search":
-		if rawjson.Kind([]byte(arguments)) != '{' {
-			arguments = "{}"
+	if clientRuns[tool.kind] != nil {
+		members, err := runMembers(tool.kind, arguments)
+		if err != nil {
+			return nil, err
 		}
-		id := c.answer.name("tsc_")
-		c.answer.whole(object(text("id", id), text("type", "tool_search_call"), text("status", "completed"), text("execution", "client"),
-			text("call_id", call.Client), raw("arguments", json.RawMessage(arguments))))
-	default:
-		c.functionCall(call.Client, tool, arguments)
+		return func() { c.runCall(call.Client, tool.kind, members) }, nil
+	}
+	return func() {
+		switch tool.kind {
+		case "custom":
+			c.customCall(call.Client, tool, inputOf(arguments))
+		case "tool_search":
+			if rawjson.Kind([]byte(arguments)) != '{' {
+				arguments = "{}"
+			}
+			id := c.answer.name("tsc_")
+			c.answer.whole(object(text("id", id), text("type", "tool_search_call"), text("status", "completed"), text("execution", "client"),
+				text("call_id", call.Client), raw("arguments", json.RawMessage(arguments))))
+		default:
+			c.functionCall(call.Client, tool, arguments)
+		}
+	}, nil
+}
+
+// handOver gives the client its calls.
+func (c *Conversation) handOver() error {
+	var shows []func()
+	for i := range c.pending.Message.Calls {
+		call := &c.pending.Message.Calls[i]
+		if call.Ours() {
+			continue
+		}
+		show, err := c.theirs(call)
+		if err != nil {
+			return err
+		}
+		shows = append(shows, show)
+	}
+	for _, show := range shows {
+		show()
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
-	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -105,11 +104,11 @@ func skillsOf(raw json.RawMessage) (string, error) {
 	return "\n\nThere are skills, which are folders with instructions. Where a task is one that a skill is for, the file SKILL.md of its folder is to be read first:" + told.String(), nil
 }
 
-// runCall shows a call of a tool of such a kind. Arguments that are none are no call: nobody
-// knows what they were to be.
-func (c *Conversation) runCall(call *memory.Call, kind, arguments string) error {
-	wrong := func(err error) error {
-		return &model.Error{
+// runMembers returns those members of the item of a call of such a kind that its arguments make.
+// Arguments that are none are no call: nobody knows what they were to be.
+func runMembers(kind, arguments string) (members []rawjson.Member, _ error) {
+	wrong := func(err error) ([]rawjson.Member, error) {
+		return nil, &model.Error{
 			Status: http.StatusBadGateway, Type: model.TypeServer, Code: model.CodeUpstreamInvalid, Err: err,
 			Message: fmt.Sprintf("The model called the tool %q with arguments that do not fit it.", kind),
 		}
@@ -119,7 +118,6 @@ func (c *Conversation) runCall(call *memory.Call, kind, arguments string) error 
 		return wrong(err)
 	}
 	run := clientRuns[kind]
-	members := []rawjson.Member{text("id", c.answer.name(run.prefix)), text("type", kind+"_call"), text("call_id", call.Client)}
 	switch kind {
 	case "shell":
 		commands := o.Get("commands")
@@ -169,11 +167,17 @@ func (c *Conversation) runCall(call *memory.Call, kind, arguments string) error 
 		}
 		members = append(members, raw(run.member, array(actions...)), raw("pending_safety_checks", empty))
 	}
+	return members, nil
+}
+
+// runCall shows a call of a tool of such a kind, whose item has some members of its arguments.
+func (c *Conversation) runCall(callID, kind string, members []rawjson.Member) {
+	id := c.answer.name(clientRuns[kind].prefix)
 	item := func(status string) json.RawMessage {
-		return object(append(members[:len(members):len(members)], text("status", status))...)
+		all := append([]rawjson.Member{text("id", id), text("type", kind+"_call"), text("call_id", callID)}, members...)
+		return object(append(all, text("status", status))...)
 	}
 	c.answer.done(c.answer.add(item("in_progress")), item("completed"))
-	return nil
 }
 
 // computerAction returns an action at a computer with what its kind has to have.

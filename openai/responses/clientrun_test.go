@@ -114,3 +114,16 @@ func TestFunctionCalledAsAKind(t *testing.T) {
 		}
 	}
 }
+
+// Where one of several calls does not fit its tool, none is shown: a client that reads a stream
+// may do at once what it reads, and the request is made again.
+func TestNoCallBesideOneThatDoesNotFit(t *testing.T) {
+	p := newPlayer(t)
+	got := p.say(`{"model":"m","stream":true,"input":"x","tools":[{"type":"shell"},{"type":"function","name":"f"}]}`, answered(`"content":null,"tool_calls":[`+
+		`{"id":"c1","type":"function","function":{"name":"shell","arguments":"{\"commands\":[\"rm a\"]}"}},`+
+		`{"id":"c2","type":"function","function":{"name":"f","arguments":"{}"}},`+
+		`{"id":"c3","type":"function","function":{"name":"shell","arguments":"{}"}}]`))
+	if !strings.Contains(got.body, "response.failed") || strings.Contains(got.body, "response.output_item") {
+		t.Errorf("%s", got.body)
+	}
+}

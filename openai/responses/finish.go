@@ -19,12 +19,8 @@ func (c *Conversation) finish(ctx context.Context) error {
 		}
 		c.thread.KeepOpen(ctx, c.pending, c.text())
 		if c.pending.Mixed() && !c.request.native {
-			for i := range c.pending.Message.Calls {
-				if call := &c.pending.Message.Calls[i]; !call.Ours() {
-					if err := c.theirs(call); err != nil {
-						return err
-					}
-				}
+			if err := c.handOver(); err != nil {
+				return err
 			}
 		}
 	}
