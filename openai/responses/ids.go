@@ -88,7 +88,8 @@ func madeOf(id string) (random, place string, ok bool) {
 	return random, place, numbered && (place[0] == ofInput || place[0] == ofOutput)
 }
 
-// itemPrefixes are what the ids of items begin with, by their types; others begin with item_.
+// itemPrefixes are what the ids of items begin with, by their types, beside those of calls of
+// [clientRuns]; others begin with item_.
 var itemPrefixes = map[string]string{"message": "msg_", "function_call": "fc_", "function_call_output": "fco_", "reasoning": "rs_"}
 
 // withIDs returns items that all have an id of their own, and those that get one also a type:
@@ -125,6 +126,9 @@ func withIDs(items []json.RawMessage, name func(prefix string) string) []json.Ra
 			is = "message"
 		}
 		prefix := itemPrefixes[is]
+		if run := clientRuns[strings.TrimSuffix(is, "_call")]; run != nil {
+			prefix = run.prefix
+		}
 		if prefix == "" {
 			prefix = "item_"
 		}

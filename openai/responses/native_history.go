@@ -51,8 +51,8 @@ func (h *history) readNative(r *Request) error {
 // withoutOurs returns an item without the id that it got here: no API knows it.
 func withoutOurs(o *rawjson.Object, item json.RawMessage) json.RawMessage {
 	switch kindOf(o) {
-	case "message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output":
-	default:
+	case "message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "shell_call", "apply_patch_call":
+	default: // some need an id
 		if !strings.HasSuffix(kindOf(o), "_output") {
 			return item
 		}

@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -16,6 +17,9 @@ func TestWithIDs(t *testing.T) {
 		{`{"type":"function_call","name":"a","arguments":"{}"}`, `{"type":"function_call","name":"a","arguments":"{}","id":"fc_1"}`},
 		{` { "type" : "reasoning" , "summary":[] } `, ` { "type" : "reasoning" , "summary":[] ,"id":"rs_1"}`},
 		{`{"type":"other"}`, `{"type":"other","id":"item_1"}`},
+		{`{"type":"shell_call","call_id":"c"}`, `{"type":"shell_call","call_id":"c","id":"sh_1"}`},
+		{`{"type":"computer_call","call_id":"c"}`, `{"type":"computer_call","call_id":"c","id":"cu_1"}`},
+		{`{"type":"shell_call_output","call_id":"c"}`, `{"type":"shell_call_output","call_id":"c","id":"item_1"}`},
 		{`{}`, `{"type":"","id":"item_1"}`},
 		{`{ }`, `{ "type":"","id":"item_1"}`},
 		{`{"type":null,"role":"user"}`, `{"type":null,"role":"user","id":"msg_1"}`},
@@ -52,6 +56,25 @@ func TestWithIDs(t *testing.T) {
 	for i, role := range []string{"a", "b"} {
 		if o, err := rawjson.ParseObject(many[i]); err != nil || stringOf(o, "role") != role {
 			t.Errorf("%s, %v", many[i], err)
+		}
+	}
+}
+
+// An id that was made here does not go to an API that speaks Responses, but where a call needs
+// one: then it begins as that API's own do.
+func TestWithoutOurs(t *testing.T) {
+	for kind, goes := range map[string]bool{
+		"message": false, "function_call": false, "shell_call": false, "apply_patch_call": false, "shell_call_output": false,
+		"computer_call": true, "local_shell_call": true,
+	} {
+		given := withIDs([]json.RawMessage{object(text("type", kind), text("call_id", "c"))}, newID)[0]
+		o, err := rawjson.ParseObject(given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := stringOf(o, "id")
+		if sent := idOf(withoutOurs(o, given)); (sent != "") != goes || goes && strings.HasPrefix(id, "item_") {
+			t.Errorf("%s with the id %q goes with %q", kind, id, sent)
 		}
 	}
 }
