@@ -21,6 +21,7 @@ const grace = 500 * time.Millisecond
 type job struct {
 	request   *Request
 	session   *sdk.ServerSession
+	token     any      // of the caller's, for progress; nil: none is wanted
 	name      string   // in messages
 	arguments []byte   // for the digest in the audit line
 	requires  []string // rights
@@ -45,7 +46,7 @@ func do[T any](ctx context.Context, s *Server, j job, run func(context.Context) 
 	defer cancel()
 	start := time.Now()
 	e := entry{request: j.request, name: j.name, arguments: j.arguments, outcome: "ok"}
-	current := &running{Request: j.request, session: j.session, asks: j.asks}
+	current := &running{Request: j.request, session: j.session, token: j.token, asks: j.asks}
 	if j.asks != nil {
 		current.last, current.sent = j.asks.last, j.asks.sent
 		defer func() { j.asks.last, j.asks.sent = current.last, current.sent }()

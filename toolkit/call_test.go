@@ -3,6 +3,7 @@ package toolkit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -159,4 +160,43 @@ func TestProgress(t *testing.T) {
 		})
 	}
 	Progress(t.Context(), 1, 2, "outside a call it does nothing")
+}
+
+// TestProgressOfOthers has a prompt and a resource that tell how far they are.
+func TestProgressOfOthers(t *testing.T) {
+	for _, version := range []string{legacy, modern} {
+		t.Run(version, func(t *testing.T) {
+			s := newServer(t, Options{})
+			AddPrompt(s, Prompt{Name: "plan_day", Description: "x"}, func(ctx context.Context, _ struct{}) (Messages, error) {
+				Progress(ctx, 1, 2, "plan")
+				return Messages{}, nil
+			})
+			AddResource(s, Resource{URI: "notes://all", Name: "notes", Description: "x"}, func(ctx context.Context) (Contents, error) {
+				Progress(ctx, 1, 2, "notes")
+				return Contents{Text: "x"}, nil
+			})
+			seen := make(chan string, 2)
+			session := dial(t, s, version, &sdk.ClientOptions{
+				ProgressNotificationHandler: func(_ context.Context, req *sdk.ProgressNotificationClientRequest) {
+					seen <- fmt.Sprint(req.Params.ProgressToken, ": ", req.Params.Message)
+				},
+			})
+			prompt := &sdk.GetPromptParams{Name: "plan_day"}
+			prompt.SetProgressToken("p")
+			if _, err := session.GetPrompt(t.Context(), prompt); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-seen; got != "p: plan" {
+				t.Errorf("of the prompt: %s", got)
+			}
+			resource := &sdk.ReadResourceParams{URI: "notes://all"}
+			resource.SetProgressToken("r")
+			if _, err := session.ReadResource(t.Context(), resource); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-seen; got != "r: notes" {
+				t.Errorf("of the resource: %s", got)
+			}
+		})
+	}
 }

@@ -6,18 +6,15 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Progress tells the caller how much of the call is done. Without a total (0)
+// Progress tells the caller how much of the call of a tool, a resource or a prompt is
+// done. Without a total (0)
 // clients show what was done so far. It does nothing when the caller did not ask
 // for progress, when done is not more than it was before (MCP wants it to
 // grow), and once the call is over. A report that cannot be delivered is
 // dropped: the result matters, not the report.
 func Progress(ctx context.Context, done, total float64, message string) {
 	r, ok := ctx.Value(runningKey{}).(*running)
-	if !ok || r.SDK == nil {
-		return
-	}
-	token := r.SDK.Params.GetProgressToken()
-	if token == nil {
+	if !ok || r.token == nil {
 		return
 	}
 	r.mu.Lock()
@@ -27,7 +24,7 @@ func Progress(ctx context.Context, done, total float64, message string) {
 	}
 	r.last, r.sent = done, true
 	_ = r.session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
-		ProgressToken: token,
+		ProgressToken: r.token,
 		Progress:      done,
 		Total:         total,
 		Message:       message,

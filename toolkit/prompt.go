@@ -85,7 +85,7 @@ func AddPrompt[Args any](s *Server, p Prompt, f func(context.Context, Args) (Mes
 			given := promptBytes(req.Params.Arguments, args)
 			j := job{
 				request: newRequest(ctx, "prompt", p.Name, req.ClientInfo(), req.Session, req.Extra), session: req.Session,
-				name: p.Name, arguments: given, requires: p.Requires, timeout: s.opts.Timeout,
+				token: req.Params.GetProgressToken(), name: p.Name, arguments: given, requires: p.Requires, timeout: s.opts.Timeout,
 			}
 			j.request.Arguments = given
 			messages, err := do(ctx, s, j, func(ctx context.Context) (Messages, error) {

@@ -58,6 +58,7 @@ type Middleware func(ctx context.Context, r *Request, next func(context.Context)
 type running struct {
 	*Request
 	session *sdk.ServerSession
+	token   any   // see job
 	asks    *asks // nil where nobody can be asked
 
 	mu   sync.Mutex

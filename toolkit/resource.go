@@ -128,7 +128,7 @@ func (s *Server) read(ctx context.Context, r Resource, req *sdk.ReadResourceRequ
 	uri := req.Params.URI
 	j := job{
 		request: newRequest(ctx, "resource", uri, req.ClientInfo(), req.Session, req.Extra), session: req.Session,
-		name: r.Name, arguments: []byte(uri), requires: r.Requires, timeout: s.opts.Timeout,
+		token: req.Params.GetProgressToken(), name: r.Name, arguments: []byte(uri), requires: r.Requires, timeout: s.opts.Timeout,
 	}
 	contents, err := do(ctx, s, j, func(ctx context.Context) (*sdk.ResourceContents, error) {
 		c, err := read(ctx)

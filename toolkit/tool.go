@@ -300,7 +300,7 @@ func (b *binding) leg(ctx context.Context, req *sdk.CallToolRequest, questions *
 	r.SDK = req
 	var a arguments
 	j := job{
-		request: r, session: req.Session, name: b.tool.Name, arguments: req.Params.Arguments,
+		request: r, session: req.Session, token: req.Params.GetProgressToken(), name: b.tool.Name, arguments: req.Params.Arguments,
 		requires: b.tool.Requires, own: b.budget,
 		timeout: b.timeout, changes: b.tool.Hints.ReadOnly == No, raw: b.raw, asks: questions, again: again,
 		prepare: func(r *Request) (err error) {
