@@ -134,7 +134,7 @@ func trim(n *schema.Node, p *place, items, characters int) *schema.Node {
 		}
 		kept := n.Items()
 		kept = kept[:min(len(kept), max(items, number(p.rules.min)))]
-		if p.rules.unique { // what is cut may become equal
+		if p.rules.unique && len(kept) > 1 { // what is cut may become equal
 			items, characters = unlimited, unlimited
 		}
 		inner := free

@@ -266,8 +266,15 @@ func TestCutKeepsItemsApart(t *testing.T) {
 	}
 	s := newServer(t, Options{})
 	Add(s, Tool{Name: "get_lines", Description: "x", Hints: reading}, func(context.Context, struct{}) (lines, error) { return out, nil })
-	if got := call(t, dial(t, s, legacy, nil), "get_lines", `{}`); got.failed || !strings.Contains(got.text, "of 20 items of lines") {
+	session := dial(t, s, legacy, nil)
+	if got := call(t, session, "get_lines", `{}`); got.failed || !strings.Contains(got.text, "of 20 items of lines") {
 		t.Errorf("%.300s", got.text)
+	}
+	for i := range out.Lines { // one is too long, and alone it is like no other
+		out.Lines[i] = strings.Repeat("x", 30_000) + strconv.Itoa(i)
+	}
+	if got := call(t, session, "get_lines", `{}`); got.failed || !strings.Contains(got.text, "1 of 20 items of lines, 2000 of 30001 characters of lines.0") {
+		t.Errorf("of long ones: %.300s", got.text)
 	}
 }
 
