@@ -126,9 +126,9 @@ Who answers what a rule asks, over HTTP or in an MCP client, has the right for i
 	f.StringSliceVar(&w.tools, "tools", nil, "`PATTERN` of tools, such as 'github__*', or none; may be repeated (default all)")
 	f.StringSliceVar(&w.models, "models", nil, "`PATTERN` of models, such as 'gpt-*', or none; may be repeated (default all)")
 	f.StringSliceVar(&w.routes, "routes", nil, "`PATTERN` of routes that are relayed, such as '/v1/files*', or none; may be repeated (default all)")
-	mustSay(f, "tools", "models", "routes")
 	f.StringSliceVar(&w.rights, "right", nil, "another `RIGHT`, kind:what, that the key is to have, such as 'approve:github__*'; may be repeated")
 	f.StringVar(&w.expires, "expires", "", "`TIME` after which the key ends to be good, such as 12h or 90d (default never)")
+	mustSay(f, "tools", "models", "routes", "expires")
 	configFlag(cmd, &at)
 	_ = cmd.MarkFlagRequired("name")
 	return cmd

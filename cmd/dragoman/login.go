@@ -123,7 +123,7 @@ gateway elsewhere log in through it, with their own key or access token:
 	f.BoolVar(&list, "list", false, "list the logins that are kept, and whose they are")
 	f.StringVar(&who, "caller", "", "log in on behalf of the caller with this `ID`, which the audit log has")
 	f.StringVar(&gateway, "gateway", "", "log in through the gateway at this `URL`, as the caller that $DRAGOMAN_API_KEY is the key or token of")
-	mustSay(f, "mcp-config", "gateway")
+	mustSay(f, "mcp-config", "gateway", "caller")
 	for _, other := range []string{"config", "mcp-config", "caller", "list"} {
 		cmd.MarkFlagsMutuallyExclusive("gateway", other)
 	}
