@@ -371,10 +371,6 @@ func (r *Request) readThinking() error {
 	return nil
 }
 
-// changeFlags are what the flags of the API begin with for which the conversation changes the
-// tools.
-var changeFlags = []string{"mid-conversation-tool-changes-", "inline-tools-"}
-
 // listFlag is the flag of the API since which clients know blocks that list tools.
 const listFlag = "mcp-client-2026-09-15"
 

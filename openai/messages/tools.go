@@ -76,9 +76,6 @@ func (r *Request) readTool(o *rawjson.Object, param string) error {
 	return nil
 }
 
-// isDeferred reports whether an entry of tools is to be loaded later.
-func isDeferred(o *rawjson.Object) bool { return string(o.Get("defer_loading")) == "true" }
-
 // leftOut reports whether tools of a kind are left out without a word: those without
 // which a request is as good, and that clients declare by default. A search for tools is
 // there for tools of servers whose loading is deferred, by a tool of ours.

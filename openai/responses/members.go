@@ -2,9 +2,11 @@ package responses
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // same are members that mean the same to the Chat API.
@@ -68,6 +70,26 @@ func (r *Request) chat(of *dialect.Dialect) *rawjson.Object {
 // A changed is what items of the type configuration_update change of a request: the last one
 // of each; nil for none.
 type changed struct{ effort, format json.RawMessage }
+
+// configure takes what the conversation changes of how the model is to answer, from there on.
+func (h *history) configure(o *rawjson.Object) error {
+	for _, name := range []string{"reasoning", "text"} {
+		value := o.Get(name)
+		if rawjson.IsNull(value) {
+			continue
+		}
+		of, err := rawjson.ParseObject(value)
+		if err != nil {
+			return model.Invalid("."+name, fmt.Sprintf("%q must be an object.", name))
+		}
+		if name == "reasoning" {
+			h.changed.effort = of.Get("effort")
+		} else {
+			h.changed.format = of.Get("format")
+		}
+	}
+	return nil
+}
 
 // format returns the format that the text has to have; nil for none.
 func (r *Request) format() json.RawMessage {
