@@ -19,19 +19,13 @@ import (
 	"cmp"
 	"fmt"
 	"net"
-	"net/http"
-	"net/netip"
 	"net/url"
 	"reflect"
-	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/accesstoken"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
-	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
 )
 
 // Config is how the gateway gets tokens for a server; the zero value is a login as a
@@ -131,78 +125,6 @@ func (c *Config) validateExchange() error {
 		}
 	}
 	return nil
-}
-
-// newClient returns the client for what a server and its metadata name. The hosts that the
-// operator chose, those of the server and of the issuer of the configuration, are reached as
-// servers are: in a private network, too, and through a proxy. Of others only public
-// addresses are connected to, unless the server itself is on this machine or in a private
-// network by its very address: then its authorization server may be there as well.
-func newClient(server *url.URL, issuer string) *http.Client {
-	o := safehttp.Options{Untrusted: true, MaxRedirects: -1, HeaderTimeout: 20 * time.Second}
-	if nearby(server.Hostname()) {
-		o.Untrusted = false
-		o.Control = func(_, address string, _ syscall.RawConn) error {
-			to, err := netip.ParseAddrPort(address)
-			if err != nil {
-				return err
-			}
-			if ours := to.Addr().Unmap(); (ours.IsLoopback() || ours.IsUnspecified()) && !here(server.Hostname()) {
-				return fmt.Errorf("%w: %s is this machine, and the server is elsewhere", safehttp.ErrAddress, ours)
-			}
-			return safehttp.CheckLocal(to.Addr()) // never where a cloud has its secrets
-		}
-	}
-	client := safehttp.NewClient(o)
-	chosen := safehttp.NewClient(safehttp.Options{MaxRedirects: -1, HeaderTimeout: o.HeaderTimeout, Control: func(_, address string, _ syscall.RawConn) error {
-		to, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return err
-		}
-		return safehttp.CheckLocal(to.Addr())
-	}})
-	hosts := &byHost{hosts: []string{server.Hostname()}, chosen: chosen.Transport, others: client.Transport}
-	if u, err := url.Parse(issuer); err == nil && u.Host != "" {
-		hosts.hosts = append(hosts.hosts, u.Hostname())
-	}
-	client.Transport = &discovery{&clientAuth{next: hosts}}
-	client.Timeout = 30 * time.Second
-	return client
-}
-
-// A byHost sends requests to the hosts that an operator chose in one way, and others in
-// another one.
-type byHost struct {
-	hosts          []string
-	chosen, others http.RoundTripper
-}
-
-// RoundTrip implements [http.RoundTripper].
-func (b *byHost) RoundTrip(r *http.Request) (*http.Response, error) {
-	if slices.ContainsFunc(b.hosts, func(host string) bool { return strings.EqualFold(host, r.URL.Hostname()) }) {
-		return b.chosen.RoundTrip(r)
-	}
-	return b.others.RoundTrip(r)
-}
-
-// CloseIdleConnections ends the connections that are kept open.
-func (b *byHost) CloseIdleConnections() {
-	for _, next := range []http.RoundTripper{b.chosen, b.others} {
-		if c, ok := next.(interface{ CloseIdleConnections() }); ok {
-			c.CloseIdleConnections()
-		}
-	}
-}
-
-func nearby(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && safehttp.CheckAddress(ip) != nil && safehttp.CheckLocal(ip) == nil
-}
-
-// here reports whether a host is this machine by its name.
-func here(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.Unmap().IsLoopback()
 }
 
 // origin is the scheme, host and port of an address.
