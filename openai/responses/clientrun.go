@@ -2,10 +2,8 @@ package responses
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -14,11 +12,17 @@ import (
 
 // A clientRun is a kind of tool that clients run themselves and whose form the API knows, so
 // that an entry of tools has no name and no schema. A model that does not know it is told of a
-// function of the same name; the arguments of a call of that are a member of the item.
+// function of the same name. A call is an item of the type KIND_call, and what came of it one of
+// the type KIND_call_output.
 type clientRun struct {
 	description, parameters string
 	prefix                  string // of the ids of its items
-	member                  string // of an item, which has the arguments
+	// members returns those members of an item that the arguments of a call make.
+	members func(arguments *rawjson.Object) ([]rawjson.Member, error)
+	// arguments returns those that an item has, which were members.
+	arguments func(item *rawjson.Object) *rawjson.Object
+	// told returns what a model reads of what came of a call: a text, or an array of parts.
+	told func(item *rawjson.Object) json.RawMessage
 }
 
 // clientRuns are those kinds by their names.
@@ -28,14 +32,14 @@ var clientRuns = map[string]*clientRun{
 		`{"type":"object","properties":{"commands":{"type":"array","items":{"type":"string"},"description":"The commands. Each is run for itself."},` +
 			`"timeout_ms":{"type":"integer","description":"How long one may take, in milliseconds."},` +
 			`"max_output_length":{"type":"integer","description":"How much of what one prints is returned, in characters."}},"required":["commands"]}`,
-		"sh_", "action",
+		"sh_", shellMembers, inMember("action"), shellTold,
 	},
 	"local_shell": {
 		"Runs a program, and returns what it printed.",
 		`{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments, such as bash, -lc and a line for that shell."},` +
 			`"working_directory":{"type":"string","description":"The folder to run it in."},` +
 			`"timeout_ms":{"type":"integer","description":"How long it may take, in milliseconds."}},"required":["command"]}`,
-		"lsh_", "action",
+		"lsh_", localShellMembers, inMember("action"), plainTold,
 	},
 	"apply_patch": {
 		"Creates, changes or deletes a file.",
@@ -43,7 +47,7 @@ var clientRuns = map[string]*clientRun{
 			`"path":{"type":"string","description":"The path of the file."},` +
 			`"diff":{"type":"string","description":"For create_file: the lines of the file, each behind a +. For update_file: the changes. Each begins with a line @@, behind which a line of the file may stand that is before it, such as the head of a function; ` +
 			`then follow some lines as they are, each behind a space, those that go, each behind a -, and those that come, each behind a +. There are no numbers of lines."}},"required":["type","path"]}`,
-		"apc_", "operation",
+		"apc_", patchMembers, inMember("operation"), patchTold,
 	},
 	"computer": {
 		"Uses the mouse and the keyboard of a computer, and returns a picture of its screen.",
@@ -57,7 +61,7 @@ var clientRuns = map[string]*clientRun{
 			`"scroll_y":{"type":"integer","description":"For scroll: how far down, in pixels."},` +
 			`"keys":{"type":"array","items":{"type":"string"},"description":"For keypress: the keys. Else keys that are held meanwhile."},` +
 			`"text":{"type":"string","description":"For type: the text."}},"required":["type"]}}},"required":["actions"]}`,
-		"cu_", "actions",
+		"cu_", computerMembers, computerArguments, computerTold,
 	},
 }
 
@@ -104,68 +108,50 @@ func skillsOf(raw json.RawMessage) (string, error) {
 	return "\n\nThere are skills, which are folders with instructions. Where a task is one that a skill is for, the file SKILL.md of its folder is to be read first:" + told.String(), nil
 }
 
+// runOf returns the name and the kind of the tool of which items of a type are calls; nil for
+// another type.
+func runOf(kind string) (name string, run *clientRun) {
+	name, ok := strings.CutSuffix(kind, "_call")
+	if !ok {
+		return "", nil
+	}
+	return name, clientRuns[name]
+}
+
+// isOutput reports whether items of a type are what came of a call of a tool of the client's.
+func isOutput(kind string) bool {
+	switch kind {
+	case "function_call_output", "custom_tool_call_output", "tool_search_output":
+		return true
+	}
+	return outputOf(kind) != nil
+}
+
+// outputOf returns the kind of the tool of which items of a type are results; nil for another type.
+func outputOf(kind string) *clientRun {
+	call, ok := strings.CutSuffix(kind, "_output")
+	if !ok {
+		return nil
+	}
+	_, run := runOf(call)
+	return run
+}
+
 // runMembers returns those members of the item of a call of such a kind that its arguments make.
 // Arguments that are none are no call: nobody knows what they were to be.
-func runMembers(kind, arguments string) (members []rawjson.Member, _ error) {
-	wrong := func(err error) ([]rawjson.Member, error) {
+func runMembers(kind, arguments string) (members []rawjson.Member, err error) {
+	o, err := rawjson.ParseObject([]byte(arguments))
+	if err == nil {
+		err = rawjson.Check([]byte(arguments))
+	}
+	if err == nil {
+		members, err = clientRuns[kind].members(o)
+	}
+	if err != nil {
 		return nil, &model.Error{
 			Status: http.StatusBadGateway, Type: model.TypeServer, Code: model.CodeUpstreamInvalid, Err: err,
 			Message: fmt.Sprintf("The model called the tool %q with arguments that do not fit it.", kind),
 		}
-	}
-	o, err := rawjson.ParseObject([]byte(arguments))
-	if err != nil || rawjson.Check([]byte(arguments)) != nil {
-		return wrong(err)
-	}
-	run := clientRuns[kind]
-	switch kind {
-	case "shell":
-		commands := o.Get("commands")
-		if one, ok := rawjson.String(commands); ok {
-			commands = array(rawjson.Quote(one))
-		}
-		if all, err := rawjson.Elements(commands); err != nil || !texts(all) {
-			return wrong(err)
-		}
-		members = append(members, raw(run.member, object(raw("commands", commands), raw("timeout_ms", whole(o, "timeout_ms")), raw("max_output_length", whole(o, "max_output_length")))),
-			raw("environment", object(text("type", "local"))))
-	case "local_shell":
-		command, err := rawjson.Elements(o.Get("command"))
-		if err != nil || !texts(command) {
-			return wrong(err)
-		}
-		action := []rawjson.Member{text("type", "exec"), raw("command", o.Get("command")), raw("env", object()), raw("timeout_ms", whole(o, "timeout_ms"))}
-		if folder := stringOf(o, "working_directory"); folder != "" {
-			action = append(action, text("working_directory", folder))
-		}
-		members = append(members, raw(run.member, object(action...)))
-	case "apply_patch":
-		operation := object(text("type", stringOf(o, "type")), text("path", stringOf(o, "path")), text("diff", stringOf(o, "diff")))
-		switch stringOf(o, "type") {
-		case "create_file", "update_file":
-			if rawjson.Kind(o.Get("diff")) != '"' {
-				return wrong(nil)
-			}
-		case "delete_file":
-			operation = object(text("type", "delete_file"), text("path", stringOf(o, "path")))
-		default:
-			return wrong(nil)
-		}
-		if stringOf(o, "path") == "" {
-			return wrong(nil)
-		}
-		members = append(members, raw(run.member, operation))
-	case "computer":
-		actions, err := rawjson.Elements(o.Get("actions"))
-		if err != nil || len(actions) == 0 {
-			return wrong(err)
-		}
-		for i := range actions {
-			if actions[i], err = computerAction(actions[i]); err != nil {
-				return wrong(err)
-			}
-		}
-		members = append(members, raw(run.member, array(actions...)), raw("pending_safety_checks", empty))
 	}
 	return members, nil
 }
@@ -178,130 +164,4 @@ func (c *Conversation) runCall(callID, kind string, members []rawjson.Member) {
 		return object(append(all, text("status", status))...)
 	}
 	c.answer.done(c.answer.add(item("in_progress")), item("completed"))
-}
-
-// computerAction returns an action at a computer with what its kind has to have.
-func computerAction(action json.RawMessage) (json.RawMessage, error) {
-	o, err := rawjson.ParseObject(action)
-	if err != nil {
-		return nil, err
-	}
-	kind := stringOf(o, "type")
-	members := []rawjson.Member{text("type", kind)}
-	numbers := func(names ...string) {
-		for _, name := range names {
-			n := o.Get(name)
-			if rawjson.IsNull(n) && strings.HasPrefix(name, "scroll_") {
-				n = json.RawMessage("0") // one way is enough
-			}
-			if _, ok := rawjson.Int(n); !ok {
-				err = fmt.Errorf("%s needs %s", kind, name)
-			}
-			members = append(members, raw(name, n))
-		}
-	}
-	keys := raw("keys", null)
-	if all, failed := rawjson.Elements(o.Get("keys")); failed == nil && texts(all) {
-		keys = raw("keys", o.Get("keys"))
-	}
-	switch kind {
-	case "click":
-		button := stringOf(o, "button")
-		if rawjson.IsNull(o.Get("button")) {
-			button = "left"
-		}
-		if !slices.Contains([]string{"left", "right", "wheel", "back", "forward"}, button) {
-			return nil, errors.New("click needs a button")
-		}
-		members = append(members, text("button", button))
-		numbers("x", "y")
-		members = append(members, keys)
-	case "double_click", "move":
-		numbers("x", "y")
-		members = append(members, keys)
-	case "scroll":
-		numbers("x", "y", "scroll_x", "scroll_y")
-		members = append(members, keys)
-	case "drag":
-		points, failed := rawjson.Elements(o.Get("path"))
-		if failed != nil || len(points) < 2 {
-			return nil, errors.New("drag needs a path")
-		}
-		for _, point := range points {
-			p, failed := rawjson.ParseObject(point)
-			if failed != nil {
-				return nil, failed
-			}
-			_, across := rawjson.Int(p.Get("x"))
-			if _, down := rawjson.Int(p.Get("y")); !across || !down {
-				return nil, errors.New("a point needs x and y")
-			}
-		}
-		members = append(members, raw("path", o.Get("path")), keys)
-	case "keypress":
-		if rawjson.IsNull(keys.Value) {
-			return nil, errors.New("keypress needs keys")
-		}
-		members = append(members, keys)
-	case "type":
-		if rawjson.Kind(o.Get("text")) != '"' {
-			return nil, errors.New("type needs a text")
-		}
-		members = append(members, raw("text", o.Get("text")))
-	case "screenshot", "wait":
-	default:
-		return nil, fmt.Errorf("there is no %q", kind)
-	}
-	return object(members...), err
-}
-
-// whole returns a member that is a whole number; null for another.
-func whole(o *rawjson.Object, name string) json.RawMessage {
-	if _, ok := rawjson.Int(o.Get(name)); !ok {
-		return null
-	}
-	return o.Get(name)
-}
-
-// texts reports whether all of some values are texts, and whether there are some.
-func texts(all []json.RawMessage) bool {
-	for _, each := range all {
-		if rawjson.Kind(each) != '"' {
-			return false
-		}
-	}
-	return len(all) > 0
-}
-
-// screen returns what came of a call at a computer as parts of content: a picture.
-func screen(output json.RawMessage) json.RawMessage {
-	o, err := rawjson.ParseObject(output)
-	if err != nil {
-		return output
-	}
-	o.Set("type", rawjson.Quote("input_image"))
-	return array(o.Bytes())
-}
-
-// argumentsOf returns the arguments of a call of such a kind, which its item has in a member:
-// as a literal, without what is null.
-func (run *clientRun) argumentsOf(item *rawjson.Object) json.RawMessage {
-	if run.member == "actions" {
-		actions := item.Get("actions")
-		if one := item.Get("action"); rawjson.IsNull(actions) && !rawjson.IsNull(one) {
-			actions = array(one) // as models before had it
-		}
-		return rawjson.Quote(string(object(raw("actions", actions))))
-	}
-	o, err := rawjson.ParseObject(item.Get(run.member))
-	if err != nil {
-		return rawjson.Quote("{}")
-	}
-	kept := &rawjson.Object{}
-	for name, value := range o.All() {
-		if !rawjson.IsNull(value) {
-			kept.Set(name, value)
-		}
-	}
-	return rawjson.Quote(string(kept.Bytes()))
 }

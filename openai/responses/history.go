@@ -102,11 +102,9 @@ func (h *history) item(o *rawjson.Object) error {
 	switch kind := kindOf(o); kind {
 	case "message":
 		return h.message(o)
-	case "function_call", "custom_tool_call", "tool_search_call", "shell_call", "apply_patch_call", "computer_call", "local_shell_call":
+	case "function_call", "custom_tool_call", "tool_search_call":
 		h.answered = nil
 		return h.call(o, kind)
-	case "function_call_output", "custom_tool_call_output", "tool_search_output", "shell_call_output", "apply_patch_call_output", "computer_call_output", "local_shell_call_output":
-		return h.output(o, kind)
 	case "reasoning":
 		h.answered = nil
 		h.reasoning(o)
@@ -140,6 +138,13 @@ func (h *history) item(o *rawjson.Object) error {
 	case "item_reference":
 		return model.Invalid("", fmt.Sprintf("The item %.60q is not kept here: send the item itself.", stringOf(o, "id")))
 	default:
+		if _, run := runOf(kind); run != nil {
+			h.answered = nil
+			return h.call(o, kind)
+		}
+		if isOutput(kind) {
+			return h.output(o, kind)
+		}
 		if strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output") {
 			return nil // what a hosted tool of another provider did; the text that follows says it
 		}
@@ -181,7 +186,8 @@ func (h *history) add(message json.RawMessage) {
 // call takes a call of a tool of the client's.
 func (h *history) call(o *rawjson.Object, kind string) error {
 	id, name := stringOf(o, "call_id"), stringOf(o, "name")
-	arguments, run := literalOf(o, "arguments"), false
+	arguments := literalOf(o, "arguments")
+	called, run := runOf(kind)
 	switch kind {
 	case "custom_tool_call":
 		arguments = rawjson.Quote(string(object(text("input", stringOf(o, "input")))))
@@ -189,9 +195,9 @@ func (h *history) call(o *rawjson.Object, kind string) error {
 		if name = "tool_search"; rawjson.Kind(o.Get("arguments")) == '{' {
 			arguments = rawjson.Quote(string(o.Get("arguments")))
 		}
-	case "shell_call", "apply_patch_call", "computer_call", "local_shell_call":
-		name, run = strings.TrimSuffix(kind, "_call"), true
-		arguments = clientRuns[name].argumentsOf(o)
+	}
+	if run != nil {
+		name, arguments = called, rawjson.Quote(string(run.arguments(o).Bytes()))
 	}
 	if id == "" {
 		id = stringOf(o, "id")
@@ -199,7 +205,7 @@ func (h *history) call(o *rawjson.Object, kind string) error {
 	if id == "" || name == "" {
 		return model.Invalid("", "A call needs a call_id and a name.")
 	}
-	flat := h.tools.find(stringOf(o, "namespace"), name, run)
+	flat := h.tools.find(stringOf(o, "namespace"), name, run != nil)
 	h.turn.theirs(model.ChatCall(id, flat, arguments))
 	enter(&h.open, id, flat)
 	return nil
@@ -208,8 +214,9 @@ func (h *history) call(o *rawjson.Object, kind string) error {
 // output takes the result of a call of a tool of the client's.
 func (h *history) output(o *rawjson.Object, kind string) error {
 	id := stringOf(o, "call_id")
-	if id == "" && kind == "local_shell_call_output" {
-		id = stringOf(o, "id") // there it is that of the call
+	run := outputOf(kind)
+	if id == "" && run != nil {
+		id = stringOf(o, "id") // that of the call, for local_shell
 	}
 	if id == "" {
 		name := h.tools.find(stringOf(o, "namespace"), stringOf(o, "name"), false)
@@ -227,19 +234,15 @@ func (h *history) output(o *rawjson.Object, kind string) error {
 		return model.Invalid(".call_id", "A result needs the call_id of its call.")
 	}
 	content := o.Get("output")
-	switch kind {
-	case "computer_call_output":
-		content = screen(content)
-		o.Set("output", content)
-	case "tool_search_output":
+	switch {
+	case run != nil:
+		content = run.told(o)
+	case kind == "tool_search_output":
 		content = rawjson.Quote(`{"tools":` + string(o.Get("tools")) + `}`)
-	case "shell_call_output":
-		content = rawjson.Quote(string(object(raw("output", content))))
-	case "apply_patch_call_output":
-		content = rawjson.Quote(string(object(raw("status", o.Get("status")), raw("output", content))))
 	}
 	if rawjson.Kind(content) == '[' {
 		var err error
+		o.Set("output", content)
 		if content, err = h.contents.chat(o, "output", "tool"); err != nil {
 			return err
 		}

@@ -126,7 +126,7 @@ func withIDs(items []json.RawMessage, name func(prefix string) string) []json.Ra
 			is = "message"
 		}
 		prefix := itemPrefixes[is]
-		if run := clientRuns[strings.TrimSuffix(is, "_call")]; run != nil {
+		if _, run := runOf(is); run != nil {
 			prefix = run.prefix
 		}
 		if prefix == "" {

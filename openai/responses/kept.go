@@ -227,8 +227,7 @@ func ReadAdded(value json.RawMessage) ([]json.RawMessage, error) {
 			}
 			ids[id] = true
 		}
-		switch kindOf(o) {
-		case "function_call_output", "custom_tool_call_output", "tool_search_output", "shell_call_output", "apply_patch_call_output", "computer_call_output", "local_shell_call_output": // of a call that may be there
+		if isOutput(kindOf(o)) { // of a call that may be there
 			continue
 		}
 		if err := h.item(o); err != nil {
