@@ -19,35 +19,40 @@ import (
 // addresses are connected to, unless the server itself is on this machine or in a private
 // network by its very address: then its authorization server may be there as well.
 func newClient(server *url.URL, issuer string) *http.Client {
-	o := safehttp.Options{Untrusted: true, MaxRedirects: -1, HeaderTimeout: 20 * time.Second}
+	const wait = 20 * time.Second
+	chosen := safehttp.Options{MaxRedirects: -1, HeaderTimeout: wait, Control: local}
+	others := safehttp.Options{MaxRedirects: -1, HeaderTimeout: wait, Untrusted: true}
 	if nearby(server.Hostname()) {
-		o.Untrusted = false
-		o.Control = func(_, address string, _ syscall.RawConn) error {
-			to, err := netip.ParseAddrPort(address)
-			if err != nil {
-				return err
-			}
-			if ours := to.Addr().Unmap(); (ours.IsLoopback() || ours.IsUnspecified()) && !here(server.Hostname()) {
-				return fmt.Errorf("%w: %s is this machine, and the server is elsewhere", safehttp.ErrAddress, ours)
-			}
-			return safehttp.CheckLocal(to.Addr()) // never where a cloud has its secrets
+		others = chosen
+		if !here(server.Hostname()) {
+			others.Control = localElsewhere
 		}
 	}
-	client := safehttp.NewClient(o)
-	chosen := safehttp.NewClient(safehttp.Options{MaxRedirects: -1, HeaderTimeout: o.HeaderTimeout, Control: func(_, address string, _ syscall.RawConn) error {
-		to, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return err
-		}
-		return safehttp.CheckLocal(to.Addr())
-	}})
-	hosts := &byHost{hosts: []string{server.Hostname()}, chosen: chosen.Transport, others: client.Transport}
+	client := safehttp.NewClient(others)
+	hosts := &byHost{hosts: []string{server.Hostname()}, chosen: safehttp.NewClient(chosen).Transport, others: client.Transport}
 	if u, err := url.Parse(issuer); err == nil && u.Host != "" {
 		hosts.hosts = append(hosts.hosts, u.Hostname())
 	}
 	client.Transport = &discovery{&clientAuth{next: hosts}}
 	client.Timeout = 30 * time.Second
 	return client
+}
+
+// local has no connection made to where a cloud has its secrets.
+func local(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	return safehttp.CheckLocal(to.Addr())
+}
+
+// localElsewhere is local for what a server names that is not on this machine: nothing here is.
+func localElsewhere(network, address string, conn syscall.RawConn) error {
+	if to, err := netip.ParseAddrPort(address); err == nil && (to.Addr().Unmap().IsLoopback() || to.Addr().Unmap().IsUnspecified()) {
+		return fmt.Errorf("%w: %s is this machine, and the server is elsewhere", safehttp.ErrAddress, to.Addr().Unmap())
+	}
+	return local(network, address, conn)
 }
 
 // A byHost sends requests to the hosts that an operator chose in one way, and others in

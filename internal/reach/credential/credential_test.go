@@ -454,13 +454,7 @@ func TestConfig(t *testing.T) {
 // What a server on a private address names is never fetched from this machine; what one on
 // this machine names is.
 func TestMetadataOnOurLoopback(t *testing.T) {
-	asked := 0
-	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
-	defer inner.Close()
-	_, port, err := net.SplitHostPort(inner.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked, port := counts(t)
 	for server, want := range map[string]bool{
 		"http://10.1.2.3/mcp": false, "http://[fd00::1]/mcp": false, "https://example.com/mcp": false,
 		"http://localhost/mcp": true, "http://127.0.0.1:7/mcp": true, "http://x.localhost/mcp": true, "http://[::ffff:127.0.0.1]/mcp": true,
@@ -470,19 +464,31 @@ func TestMetadataOnOurLoopback(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"} {
-			asked = 0
+			*asked = 0
 			client := newClient(u, "")
 			direct(client)
 			res, err := client.Get("http://" + host + ":" + port + "/metadata")
 			if err == nil {
 				res.Body.Close()
 			}
-			if (err == nil) != want || (asked > 0) != want {
-				t.Errorf("for %s from %s: asked %d times, %v", server, host, asked, err)
+			if (err == nil) != want || (*asked > 0) != want {
+				t.Errorf("for %s from %s: asked %d times, %v", server, host, *asked, err)
 			}
 			client.CloseIdleConnections()
 		}
 	}
+}
+
+// counts counts the requests that come to a port of this machine.
+func counts(t *testing.T) (asked *int, port string) {
+	asked = new(int)
+	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { *asked++ }))
+	t.Cleanup(inner.Close)
+	_, port, err := net.SplitHostPort(inner.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asked, port
 }
 
 // direct has a client use no proxy.
@@ -496,13 +502,7 @@ func direct(client *http.Client) {
 // The hosts that the operator chose may be in a private network, whatever their names: that of
 // the server, whose metadata say where to log in, and that of the issuer. What these name may not.
 func TestChosenHosts(t *testing.T) {
-	asked := 0
-	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
-	defer inner.Close()
-	_, port, err := net.SplitHostPort(inner.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked, port := counts(t)
 	for issuer, want := range map[string][]bool{ // the server, the issuer, another host
 		"":                             {true, false, false},
 		"https://LOGIN.corp.example/x": {true, true, false},
@@ -518,13 +518,13 @@ func TestChosenHosts(t *testing.T) {
 			}
 		}
 		for i, host := range []string{"tools.corp.example", "login.corp.example", "admin.corp.example"} {
-			asked = 0
+			*asked = 0
 			res, err := client.Get("http://" + host + ":" + port + "/metadata")
 			if err == nil {
 				res.Body.Close()
 			}
-			if (err == nil) != want[i] || (asked > 0) != want[i] {
-				t.Errorf("issuer %q: %s: asked %d times, %v", issuer, host, asked, err)
+			if (err == nil) != want[i] || (*asked > 0) != want[i] {
+				t.Errorf("issuer %q: %s: asked %d times, %v", issuer, host, *asked, err)
 			}
 		}
 		client.CloseIdleConnections()
