@@ -92,18 +92,24 @@ func TestStreamIsResumed(t *testing.T) {
 	})
 }
 
+// leaves begins a call and leaves its stream, for long enough to come back to it.
+func leaves(do func(string, string, ...string) *http.Response) (id, last string) {
+	resp := do("POST", greeting)
+	id = resp.Header.Get(headerSession)
+	_ = resp.Body.Close()
+	resp = do("POST", legacyCall, headerSession, id)
+	last = upTo(bufio.NewScanner(resp.Body), `"begun"`)
+	_ = resp.Body.Close()
+	<-time.After(time.Second)
+	return id, last
+}
+
 // TestResumedAnswersAreNotHoarded: an answer that came while the client read the rest of a
 // stream that broke is kept as long as any other, and no longer.
 func TestResumedAnswersAreNotHoarded(t *testing.T) {
 	inTime(t, 20*time.Second, func(t *testing.T, s *Server, do func(string, string, ...string) *http.Response) {
-		resp := do("POST", greeting)
-		id := resp.Header.Get(headerSession)
-		_ = resp.Body.Close()
-		resp = do("POST", legacyCall, headerSession, id)
-		last := upTo(bufio.NewScanner(resp.Body), `"begun"`)
-		_ = resp.Body.Close()
-		<-time.After(time.Second)
-		resp = do("GET", "", headerSession, id, headerLast, last)
+		id, last := leaves(do)
+		resp := do("GET", "", headerSession, id, headerLast, last)
 		rest, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if err != nil || !strings.Contains(string(rest), `"result":{"content":[]}`) {
@@ -158,14 +164,8 @@ func TestComesBackAndLeaves(t *testing.T) {
 	for _, reads := range []time.Duration{resumeLife - 2*time.Second, 2 * resumeLife} {
 		t.Run(reads.String(), func(t *testing.T) {
 			inTime(t, time.Hour, func(t *testing.T, s *Server, do func(string, string, ...string) *http.Response) {
-				resp := do("POST", greeting)
-				id := resp.Header.Get(headerSession)
-				_ = resp.Body.Close()
-				resp = do("POST", legacyCall, headerSession, id)
-				last := upTo(bufio.NewScanner(resp.Body), `"begun"`)
-				_ = resp.Body.Close()
-				<-time.After(time.Second)
-				resp = do("GET", "", headerSession, id, headerLast, last)
+				id, last := leaves(do)
+				resp := do("GET", "", headerSession, id, headerLast, last)
 				time.AfterFunc(reads, func() { _ = resp.Body.Close() })
 				_, _ = io.Copy(io.Discard, resp.Body)
 				<-time.After(resumeLife - time.Second)

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -134,6 +135,23 @@ func TestUndeliveredIsKeptOnce(t *testing.T) {
 	}
 }
 
+// remembering plays a request of Alice's, whose tools say what result does, and returns what the
+// model was sent last.
+func remembering(t *testing.T, store memory.Store, members, messages string, result dragoman.Result, streams ...string) (sent string) {
+	t.Helper()
+	post := answers(streams...)
+	chat := newChat(t, &client{}, `{"model":"m","stream":true`+members+`,"messages":[`+messages+`]}`, Options{
+		Caller: "alice", Memory: store, Model: asking(func(ctx context.Context, parts [][]byte) (*http.Response, error) {
+			sent = string(bytes.Join(parts, nil))
+			return post(ctx, parts)
+		})})
+	tools := calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return result, nil })
+	if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); err != nil {
+		t.Fatal(err)
+	}
+	return sent
+}
+
 // TestSystemMessageThatChanges: agents write into the system message in front what is
 // different with each turn, such as the time. Where the request names its conversation, or
 // an id of ours in it does, what tools said is put back all the same; where nothing does,
@@ -159,25 +177,13 @@ func TestSystemMessageThatChanges(t *testing.T) {
 		{"an id of the client's", ``, fmt.Sprintf(go1, long) + fmt.Sprintf(own, "dragoman0", "dragoman0"), "10:02", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			store, sent := &memory.Memory{}, ""
-			ask := func(messages string, streams ...string) {
+			store := &memory.Memory{}
+			ask := func(messages string, streams ...string) string {
 				t.Helper()
-				post := answers(streams...)
-				chat := newChat(t, &client{}, `{"model":"m","stream":true`+tc.members+`,"messages":[`+messages+`]}`, Options{
-					Caller: "alice", Memory: store, Model: asking(func(ctx context.Context, parts [][]byte) (*http.Response, error) {
-						sent = ""
-						for _, p := range parts {
-							sent += string(p)
-						}
-						return post(ctx, parts)
-					})})
-				tools := calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return done, nil })
-				if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); err != nil {
-					t.Fatal(err)
-				}
+				return remembering(t, store, tc.members, messages, done, streams...)
 			}
 			ask(fmt.Sprintf(at, "10:01")+tc.turn, getStream, fineStream)
-			ask(fmt.Sprintf(at, tc.next)+tc.turn+fine+again, fineStream)
+			sent := ask(fmt.Sprintf(at, tc.next)+tc.turn+fine+again, fineStream)
 			if back := strings.Contains(sent, "weather__get\",\"arguments"); back != tc.back {
 				t.Errorf("what the tool said was put back: %v: %s", back, sent)
 			}
@@ -203,34 +209,21 @@ func TestAgentsOfOneConversation(t *testing.T) {
 		{"an id of ours, no system message", ``, own, [2]string{}, [2]string{"", ""}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			store, sent := &memory.Memory{}, ""
-			ask := func(agent int, rest string, streams ...string) {
+			store := &memory.Memory{}
+			ask := func(agent int, rest string, streams ...string) string {
 				t.Helper()
 				messages := fmt.Sprintf(`{"role":"user","content":%q}`, long) + tc.turn + rest
 				if system := tc.systems[agent]; system != "" {
 					messages = fmt.Sprintf(`{"role":"system","content":%q},`, system) + messages
 				}
-				post := answers(streams...)
-				chat := newChat(t, &client{}, `{"model":"m","stream":true`+tc.members+`,"messages":[`+messages+`]}`, Options{
-					Caller: "alice", Memory: store, Model: asking(func(ctx context.Context, parts [][]byte) (*http.Response, error) {
-						sent = ""
-						for _, p := range parts {
-							sent += string(p)
-						}
-						return post(ctx, parts)
-					})})
-				tools := calling(func(context.Context, dragoman.Call) (dragoman.Result, error) {
-					return dragoman.Result{Content: fmt.Appendf(nil, `{"content":[],"structuredContent":"secret of %d"}`, agent)}, nil
-				})
-				if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); err != nil {
-					t.Fatal(err)
-				}
+				result := dragoman.Result{Content: fmt.Appendf(nil, `{"content":[],"structuredContent":"secret of %d"}`, agent)}
+				return remembering(t, store, tc.members, messages, result, streams...)
 			}
 			for agent := range tc.systems {
 				ask(agent, "", getStream, fineStream)
 			}
 			for agent, want := range tc.back {
-				ask(agent, `,{"role":"assistant","content":"Fine."},{"role":"user","content":"And now?"}`, fineStream)
+				sent := ask(agent, `,{"role":"assistant","content":"Fine."},{"role":"user","content":"And now?"}`, fineStream)
 				got := ""
 				for other := range tc.systems {
 					if strings.Contains(sent, fmt.Sprintf("secret of %d", other)) {
