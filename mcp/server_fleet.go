@@ -329,20 +329,6 @@ func (h *httpSession) cancelledAnywhere(id json.RawMessage, done func()) func() 
 	}
 }
 
-// sayPatience is how long what a client has said may take to reach the other processes.
-const sayPatience = 10 * time.Second
-
-// said returns a request that asks nothing as one that goes on when its client leaves: what
-// was said whole holds, though nobody waits for the answer. Without a fleet nothing is
-// waited for.
-func (s *Server) said(r *http.Request) (*http.Request, context.CancelFunc) {
-	if s.Fleet == nil {
-		return r, func() {}
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), sayPatience)
-	return r.WithContext(ctx), cancel
-}
-
 // endBy answers the DELETE of a client.
 func (h *httpSession) endBy(w http.ResponseWriter, r *http.Request) {
 	if h.shared != nil {

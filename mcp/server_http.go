@@ -381,3 +381,17 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *httpRequest, t 
 	out.begin()
 	return out.follow(r.Context().Done(), t, 0, prime)
 }
+
+// sayPatience is how long what a client has said may take to reach the other processes.
+const sayPatience = 10 * time.Second
+
+// said returns a request that asks nothing as one that goes on when its client leaves: what
+// was said whole holds, though nobody waits for the answer. Without a fleet nothing is
+// waited for.
+func (s *Server) said(r *http.Request) (*http.Request, context.CancelFunc) {
+	if s.Fleet == nil {
+		return r, func() {}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), sayPatience)
+	return r.WithContext(ctx), cancel
+}
