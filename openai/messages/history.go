@@ -361,8 +361,10 @@ func (t *translator) say(m *spoken) {
 	}
 	t.put(false, message)
 	at := len(t.messages) - 1
-	if _, ok := model.ItemsOf(message); ok {
-		t.whole[at] = []json.RawMessage{message} // they were sealed here: no client can say them
+	if len(m.rest) > 0 {
+		if _, ok := model.ItemsOf(message); ok {
+			t.whole[at] = []json.RawMessage{message} // they were sealed here: no client can say them
+		}
 	}
 	if tag := m.tagged(); tag != "" && t.shown && t.rounds != nil {
 		t.spoken[tag] = at

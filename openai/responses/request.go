@@ -47,6 +47,8 @@ type Request struct {
 	shorten  bool // truncation is auto
 	maxCalls int  // max_tool_calls; 0 for none
 
+	declaring []int // the places of items that have tools; nil until they were looked for
+
 	native    bool            // the model's API speaks Responses
 	elsewhere map[string]bool // labels of the servers that it asks itself
 	before    string          // the response at the API that the request goes on from; empty for none

@@ -236,6 +236,7 @@ func (r *Request) Resolve(ctx context.Context, store Store, caller string) error
 
 // precede puts items before the request's own, with what happened behind them.
 func (r *Request) precede(items []json.RawMessage, known map[string]*memory.Turn) error {
+	r.declaring = nil
 	if r.items, r.known = r.own, known; len(items) == 0 {
 		return nil
 	}
@@ -326,16 +327,16 @@ func (r *Request) resolveItems(ctx context.Context, store Store, caller string) 
 	}
 	own, changed := r.own, false
 	for i, item := range r.own {
-		if idOf(item) == "" {
+		kind := typeOf(item)
+		reference := kind == "item_reference" || kind == "" && rawjson.Find(item, "role") == nil
+		if !reference && kind != "mcp_call" || idOf(item) == "" {
 			continue
 		}
 		o, err := rawjson.ParseObject(item)
 		if err != nil {
 			continue
 		}
-		kind := stringOf(o, "type")
-		reference := kind == "item_reference" || kind == "" && o.Get("role") == nil
-		if !reference && (kind != "mcp_call" || !withoutResult(o)) {
+		if !reference && !withoutResult(o) {
 			continue
 		}
 		with, err := store.With(ctx, caller, stringOf(o, "id"))

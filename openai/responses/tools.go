@@ -252,6 +252,19 @@ func (p place) within(err error) error {
 	return within("input", p.item, within(".tools", p.tool, err))
 }
 
+// declaringItems returns the places of the items that have tools, which are looked for once.
+func (r *Request) declaringItems() []int {
+	if r.declaring == nil {
+		r.declaring = []int{}
+		for i, item := range r.items {
+			if kind := typeOf(item); kind == "additional_tools" || kind == "tool_search_output" {
+				r.declaring = append(r.declaring, i)
+			}
+		}
+	}
+	return r.declaring
+}
+
 // declared returns the entries of tools, of the request and of its items, by where they
 // stand.
 func (r *Request) declared() iter.Seq2[place, json.RawMessage] {
@@ -261,11 +274,8 @@ func (r *Request) declared() iter.Seq2[place, json.RawMessage] {
 				return
 			}
 		}
-		for i, item := range r.items {
-			if kind := typeOf(item); kind != "additional_tools" && kind != "tool_search_output" {
-				continue
-			}
-			tools, _ := rawjson.Elements(rawjson.Find(item, "tools"))
+		for _, i := range r.declaringItems() {
+			tools, _ := rawjson.Elements(rawjson.Find(r.items[i], "tools"))
 			for j, tool := range tools {
 				if !yield(place{i, j}, tool) {
 					return

@@ -5,7 +5,6 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
-	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
@@ -21,7 +20,7 @@ func (a *API) orNative(api string, named func(body []byte) bool, route onceRoute
 			return
 		}
 		r.Body, r.ContentLength = door.ReadAgain(body), int64(len(body))
-		if up, err := a.upstreamOf(body); err == nil && up.Speaks(api) && !named(body) {
+		if a.speaks(api, body) && !named(body) {
 			w.Header().Set(wireHeader, "relayed")
 			a.relay(w, r, who)
 			run.Answered = true
@@ -31,11 +30,16 @@ func (a *API) orNative(api string, named func(body []byte) bool, route onceRoute
 	}
 }
 
-// upstreamOf returns the upstream of the model that a body names.
-func (a *API) upstreamOf(body []byte) (*upstream.Upstream, error) {
+// speaks reports whether the upstream of the model that a body names speaks an API. The body,
+// which may be long, is looked at only where there is one that does.
+func (a *API) speaks(api string, body []byte) bool {
+	if !a.Upstreams.Speaks(api) {
+		return false
+	}
 	name, ok := rawjson.String(rawjson.Get(body, "model"))
 	if !ok {
-		return a.Upstreams.First(), nil // where requests go that name none
+		return a.Upstreams.First().Speaks(api) // where requests go that name none
 	}
-	return a.upstream(name)
+	up, err := a.upstream(name)
+	return err == nil && up.Speaks(api)
 }

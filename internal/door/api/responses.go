@@ -47,7 +47,7 @@ func (a *API) readResponse(r *http.Request, who caller.Caller, body []byte, from
 
 // parseResponses reads the body of a request for the API of the model that it names.
 func (a *API) parseResponses(body []byte) (*responses.Request, error) {
-	if up, err := a.upstreamOf(body); err == nil && up.Speaks(upstream.Responses) {
+	if a.speaks(upstream.Responses, body) {
 		return responses.ParseNative(body)
 	}
 	return responses.Parse(body)

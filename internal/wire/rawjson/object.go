@@ -93,7 +93,7 @@ func (o *Object) Parse(b []byte) error {
 
 // nameOf decodes the name of a member, which most often costs no allocation.
 func nameOf(literal []byte) (string, error) {
-	if decoded, ok := known[string(literal)]; ok {
+	if decoded, ok := known.text(literal); ok {
 		return decoded, nil
 	}
 	return Unquote(literal)

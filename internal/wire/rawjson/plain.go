@@ -179,7 +179,7 @@ func (p *plainReader) member() bool {
 	if !ok {
 		return false
 	}
-	text, ok := known[string(name)] // costs no allocation
+	text, ok := known.text(name)
 	if !ok {
 		text = string(name[1 : len(name)-1])
 	}

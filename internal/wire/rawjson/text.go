@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -53,10 +52,8 @@ func isHex(c byte) bool {
 
 // Unquote decodes a JSON string literal.
 func Unquote(b []byte) (string, error) {
-	if len(b) <= longestKnown {
-		if s, ok := known[string(b)]; ok {
-			return s, nil // costs no allocation
-		}
+	if s, ok := known.text(b); ok {
+		return s, nil
 	}
 	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && bytes.IndexByte(b, '\\') < 0 {
 		return string(b[1 : n-1]), nil
@@ -75,27 +72,11 @@ func Quote(s string) json.RawMessage { return AppendQuote(nil, s) }
 // Literal is [Quote] for a literal that nobody will change: those of texts that occur most
 // are shared.
 func Literal(s string) json.RawMessage {
-	if len(s) <= longestLiteral {
-		if l := literals[s]; l != nil {
-			return l
-		}
+	if l := known.literal(s); l != nil {
+		return l
 	}
 	return Quote(s)
 }
-
-// literals are those of the texts that occur most.
-var literals = func() map[string]json.RawMessage {
-	all := map[string]json.RawMessage{"": slices.Clip(Quote(""))}
-	for literal, text := range known {
-		if len(text) <= longestLiteral {
-			all[text] = slices.Clip(json.RawMessage(literal))
-		}
-	}
-	return all
-}()
-
-// longestLiteral is the length of the longest text that is asked for in such a way.
-const longestLiteral = len("custom_tool_call_output")
 
 // AppendQuote appends s to dst as a JSON string literal.
 func AppendQuote(dst []byte, s string) []byte {
@@ -138,34 +119,3 @@ func JoinStrings(between string, literals []json.RawMessage) json.RawMessage {
 	}
 	return Quote(strings.Join(texts, between))
 }
-
-// longestKnown is the length of the longest of known.
-const longestKnown = len(`"io.modelcontextprotocol/clientCapabilities"`)
-
-// known are the names and texts that occur most, as they are spelled.
-var known = func() map[string]string {
-	names := map[string]string{}
-	for _, name := range []string{
-		"id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation",
-		"index", "delta", "logprobs", "finish_reason", "role", "content", "refusal", "reasoning_content", "tool_calls",
-		"type", "function", "name", "arguments", "messages", "message", "tools", "stream", "tool_call_id",
-		"system", "user", "assistant", "tool", "stop", "mcp", "auto",
-		"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details", "completion_tokens_details",
-		"input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details", "cached_tokens", "reasoning_tokens",
-		"cache_read_input_tokens", "cache_creation_input_tokens",
-		"temperature", "max_tokens", "tool_choice", "parallel_tool_calls", "stream_options", "chat.completion", "chat.completion.chunk",
-		"jsonrpc", "method", "params", "result", "error", "_meta", "structuredContent", "isError", "text",
-		"2.0", "tools/call", "resultType", "complete", "progressToken", "2025-11-25", "2026-07-28",
-		"io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/clientInfo",
-		"io.modelcontextprotocol/logLevel",
-		"input", "output", "call_id", "item_id", "instructions", "store", "include", "status", "completed", "in_progress", "input_text", "output_text",
-		"function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning", "summary", "summary_text",
-		"encrypted_content", "annotations", "developer", "description", "parameters", "strict",
-		"thinking", "signature", "tool_use", "tool_use_id", "tool_result", "is_error", "input_schema", "image", "source", "cache_control",
-		"ephemeral", "metadata", "user_id", "response", "incomplete", "failed", "mcp_call", "mcp_list_tools", "reasoning_text",
-		"pending", "text_delta", "thinking_delta",
-	} {
-		names[string(Quote(name))] = name
-	}
-	return names
-}()
