@@ -208,10 +208,15 @@ func (r reader) toolResult(b block) (t toolResult, err error) {
 	if t.failed, err = onOff(b.Object, "is_error", false, ""); err != nil {
 		return t, err
 	}
-	if rawjson.IsNull(b.Get("content")) {
+	content := b.Get("content")
+	switch {
+	case rawjson.IsNull(content):
+		return t, nil
+	case rawjson.Kind(content) == '"':
+		t.said.literal(content)
 		return t, nil
 	}
-	inner, err := r.in.read(b.Get("content"))
+	inner, err := r.in.read(content)
 	if err == nil {
 		err = r.all(&t.said, inner)
 	}

@@ -33,9 +33,13 @@ type translator struct {
 	rounds   map[string]int            // the last result of each round that the client sees, by the tag of its calls
 	spoken   map[string]int            // and the message of the model that made them
 	more     bool                      // there is more to be read of a result of ours
-	said     *said                     // by a person, behind the messages; nil for nothing
+	said     said                      // by a person, behind the messages
 	tools    bool                      // the last message is a tool's
 	calls    map[string]int            // the client's calls in the last message of the model that have no result yet: their places in it, by id
+
+	// Room for what is read of each message in turn.
+	came    []toolResult
+	message spoken
 }
 
 // takesSystem are the dialects whose APIs take a system message in the middle of a
@@ -87,10 +91,10 @@ func (t *translator) add(role string, content json.RawMessage) {
 
 // person adds what a person says. What stands in several messages behind each other
 // becomes one, as the API wants it: templates of many models refuse two.
-func (t *translator) person(s *said) {
+func (t *translator) person(s said) {
 	switch {
 	case s.empty():
-	case t.said == nil:
+	case t.said.empty():
 		if t.tools && t.wire.NoUserAfterTool {
 			t.add("assistant", rawjson.Quote("The results are there."))
 		}
@@ -103,8 +107,8 @@ func (t *translator) person(s *said) {
 
 // endSaid ends the message of a person that is being put together.
 func (t *translator) endSaid() {
-	if s := t.said; s != nil {
-		t.said = nil
+	if s := t.said; !s.empty() {
+		t.said = said{}
 		t.add("user", s.content())
 	}
 }
@@ -130,7 +134,7 @@ func (t *translator) between(turn *turn) error {
 		var reminder said
 		text, _ := rawjson.String(s.joined())
 		reminder.text("<system-reminder>\n" + text + "\n</system-reminder>")
-		t.person(&reminder)
+		t.person(reminder)
 	}
 	return nil
 }
@@ -139,7 +143,7 @@ func (t *translator) between(turn *turn) error {
 // the calls, then everything else.
 func (t *translator) user(turn *turn) error {
 	var s said
-	var results []toolResult
+	results := t.came[:0]
 	for _, b := range turn.blocks {
 		if b.kind != "tool_result" {
 			if err := t.read(&s, b); err != nil {
@@ -162,7 +166,8 @@ func (t *translator) user(turn *turn) error {
 		return unanswered(turn)
 	}
 	t.results(results)
-	t.person(&s)
+	t.came = results
+	t.person(s)
 	return nil
 }
 
@@ -199,6 +204,11 @@ type spoken struct {
 	within   bool   // its text was interrupted by thoughts
 }
 
+// again returns a message without what was spoken, with its room.
+func (m *spoken) again() spoken {
+	return spoken{said: said{parts: m.parts[:0]}, calls: m.calls[:0], ids: m.ids[:0], results: m.results[:0]}
+}
+
 // has reports whether a block is a call that the model made in the same message.
 func (m *spoken) has(b block) bool {
 	return b.kind == "tool_use" && m.tag != "" && tagOf(b.text("id")) == m.tag
@@ -219,7 +229,7 @@ func (t *translator) turn(turn *turn) error {
 		return t.assistant(turn)
 	}
 	whole := *t
-	whole.messages, whole.rounds, whole.said, whole.calls, whole.shown = nil, nil, nil, nil, true
+	whole.messages, whole.rounds, whole.said, whole.calls, whole.shown = nil, nil, said{}, nil, true
 	whole.whole = map[int][]json.RawMessage{} // it has all of it
 	t.endSaid()
 	at := len(t.messages)
@@ -237,12 +247,13 @@ func (t *translator) turn(turn *turn) error {
 
 // assistant adds what the model said: a message for each round that the blocks tell of.
 func (t *translator) assistant(turn *turn) error {
-	m := &spoken{}
+	m := &t.message
+	*m = m.again()
 	var kept map[string]json.RawMessage // calls as the upstream made them, by id
 	for _, b := range turn.blocks {
 		if len(m.results) > 0 && b.kind != "mcp_tool_result" && b.kind != "mcp_tool_listing" && b.kind != "web_search_tool_result" && !m.has(b) {
 			t.say(m)
-			m = &spoken{}
+			*m = m.again()
 		}
 		switch b.kind {
 		case "text":

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"regexp"
@@ -138,16 +139,34 @@ func (d *Dialogue) DropReasoning(o *rawjson.Object) bool {
 
 var patterns sync.Map // of compiled Wire.CallID
 
+// How long the id of a call may be where a dialect does not say, and in the Responses API.
+const (
+	usualCallID = 40
+	itemCallID  = 64
+)
+
+// fitLiteral is fitID for the literal of an id, and reports whether it is another one. What is
+// no text is no id. Most are short enough as they are spelled, and are not decoded.
+func (d *Dialogue) fitLiteral(literal json.RawMessage) (fit string, other bool) {
+	wire := d.wire()
+	if limit := cmp.Or(wire.MaxCallIDLength, usualCallID); wire.CallID == "" && len(literal) <= len(`""`)+min(limit, itemCallID) {
+		return "", false
+	}
+	id, ok := rawjson.String(literal)
+	if !ok {
+		return "", false
+	}
+	fit = d.fitID(id)
+	return fit, fit != id
+}
+
 // fitID returns id if the dialect takes it as the id of a call, and otherwise one
 // that it takes and that is the same for the same id.
 func (d *Dialogue) fitID(id string) string {
 	wire := d.wire()
-	limit := wire.MaxCallIDLength
-	if limit == 0 {
-		limit = 40
-	}
+	limit := cmp.Or(wire.MaxCallIDLength, usualCallID)
 	if d.Client.API == ResponsesAPI { // whose items have ids of their own making
-		if limit = 64; len(id) <= limit || d.Request.Native != nil {
+		if limit = itemCallID; len(id) <= limit || d.Request.Native != nil {
 			return id
 		}
 	}
@@ -181,8 +200,8 @@ func (d *Dialogue) fitID(id string) string {
 // text in it is moved out where models do not see it there. It reports whether it
 // changed anything.
 func (d *Dialogue) fit(o *rawjson.Object) (changed bool) {
-	if id, ok := rawjson.String(o.Get("tool_call_id")); ok {
-		if fit := d.fitID(id); fit != id {
+	if id := o.Get("tool_call_id"); rawjson.Kind(id) == '"' {
+		if fit, other := d.fitLiteral(id); other {
 			o.Set("tool_call_id", rawjson.Quote(fit))
 			changed = true
 		}
@@ -194,31 +213,33 @@ func (d *Dialogue) fit(o *rawjson.Object) (changed bool) {
 			changed = d.moveParts(o) || changed
 		}
 	}
+	return d.fitCalls(o) || changed
+}
+
+// fitCalls gives the calls of a message ids that the dialect takes.
+func (d *Dialogue) fitCalls(o *rawjson.Object) (changed bool) {
 	raw := o.Get("tool_calls")
-	if rawjson.IsNull(raw) {
-		return changed
+	if rawjson.Kind(raw) != '[' {
+		return false
 	}
-	calls, err := rawjson.Elements(raw)
-	if err != nil {
-		return changed
+	err := rawjson.EachElement(raw, func(call json.RawMessage) {
+		_, other := d.fitLiteral(rawjson.Find(call, "id"))
+		changed = changed || other
+	})
+	if !changed || err != nil {
+		return false // as nearly always
 	}
-	edited := false
+	calls, _ := rawjson.Elements(raw)
 	for i := range calls {
-		id, ok := rawjson.String(rawjson.Find(calls[i], "id"))
-		if !ok {
-			continue
-		}
-		if fit := d.fitID(id); fit != id {
+		if fit, other := d.fitLiteral(rawjson.Find(calls[i], "id")); other {
 			if call, err := rawjson.ParseObject(calls[i]); err == nil {
 				call.Set("id", rawjson.Quote(fit))
-				calls[i], edited = call.Bytes(), true
+				calls[i] = call.Bytes()
 			}
 		}
 	}
-	if edited {
-		o.Set("tool_calls", rawjson.AppendArray(nil, calls))
-	}
-	return changed || edited
+	o.Set("tool_calls", rawjson.AppendArray(nil, calls))
+	return true
 }
 
 // plainText returns the text of content that is a list of nothing but text.

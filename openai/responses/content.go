@@ -20,7 +20,7 @@ type contents struct {
 // Chat API has it: text where it is text alone, or the assistant's. Errors name a place in the
 // item.
 func (c *contents) chat(o *rawjson.Object, member, role string) (_ json.RawMessage, err error) {
-	content, place := o.Get(member), "."+member
+	content := o.Get(member)
 	if rawjson.Kind(content) == '"' {
 		return content, nil
 	}
@@ -28,18 +28,18 @@ func (c *contents) chat(o *rawjson.Object, member, role string) (_ json.RawMessa
 		return noWords, nil
 	}
 	if c.parts, err = rawjson.AppendElements(c.parts[:0], content); err != nil {
-		return nil, model.Invalid(place, "Content must be a string or an array of parts.")
+		return nil, model.Invalid("."+member, "Content must be a string or an array of parts.")
 	}
 	c.texts = c.texts[:0]
 	var others []json.RawMessage // by place, nil for texts; nil where there are only these
 	for i, each := range c.parts {
 		if err := c.part.Parse(each); err != nil {
-			return nil, within(place, i, model.Invalid("", "Each part must be an object."))
+			return nil, within("."+member, i, model.Invalid("", "Each part must be an object."))
 		}
 		part, s, err := chatPart(&c.part)
 		switch {
 		case err != nil:
-			return nil, within(place, i, err)
+			return nil, within("."+member, i, err)
 		case part == nil:
 			c.texts = append(c.texts, s)
 		default:

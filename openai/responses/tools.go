@@ -151,6 +151,9 @@ func (t clientTool) is(namespace, name string, run bool) bool {
 // this request or not.
 func (t *clientTools) find(namespace, name string, run bool) string {
 	for _, hashed := range []bool{false, true} {
+		if len(t.byName) == 0 {
+			break // as where a history is made shorter
+		}
 		flat := flatten(namespace, name, hashed)
 		if have, ok := t.byName[flat]; ok && have.is(namespace, name, run) {
 			return flat

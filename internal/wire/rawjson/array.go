@@ -17,6 +17,15 @@ func AppendElements(dst []json.RawMessage, b []byte) ([]json.RawMessage, error) 
 	return dst, err
 }
 
+// EachElement calls f with the elements of the array that b is, in their order, and keeps none.
+// Where b turns out to be no array, f may have been called.
+func EachElement(b []byte, f func(element json.RawMessage)) error {
+	return eachPart(b, '[', ']', func(_, value []byte) error {
+		f(value)
+		return nil
+	})
+}
+
 // grown returns a slice with room for one more, and for as many again where there was none:
 // append alone makes five times as much of many.
 func grown[S ~[]E, E any](s S, least int) S {

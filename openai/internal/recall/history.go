@@ -130,17 +130,16 @@ func spelled(keys []string) []string {
 }
 
 // callKeys returns the keys of the calls of a message whose ids we made.
-func callKeys(o *rawjson.Object) []string {
-	calls, err := rawjson.Elements(o.Get("tool_calls"))
-	if err != nil {
-		return nil
-	}
-	var keys []string
-	for _, raw := range calls { // no list of ids: this is done for each message of each request
-		if id, _ := rawjson.String(rawjson.Find(raw, "id")); strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID) {
+func callKeys(o *rawjson.Object) (keys []string) {
+	_ = rawjson.EachElement(o.Get("tool_calls"), func(call json.RawMessage) { // no list of ids: this is done for each message of each request
+		literal := rawjson.Find(call, "id")
+		if len(literal) < len(ReadID) || literal[1] != ReadID[0] && literal[1] != '\\' {
+			return // it is somebody else's
+		}
+		if id, _ := rawjson.String(literal); strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID) {
 			keys = append(keys, CallKey(id))
 		}
-	}
+	})
 	return keys
 }
 
