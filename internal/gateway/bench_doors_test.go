@@ -15,19 +15,23 @@ import (
 )
 
 // BenchmarkDoors is what an answer, one in a stream of 20 pieces, one after a history of 1,000
-// messages, and one to a client with 40 tools of its own costs at each door at which a model is
-// asked, with a tool of ours offered and nothing stored. The model speaks Chat. It is in this process, so that what one door costs more than
-// another is what counts.
+// messages, one to a client with 40 tools of its own, and one after the same history to a
+// caller for whom a call of ours is remembered costs at each door at which a model is asked,
+// with a tool of ours offered and nothing stored. The model speaks Chat. It is in this process,
+// so that what one door costs more than another is what counts.
 //
 //	go test ./internal/gateway -run - -bench Doors
 func BenchmarkDoors(b *testing.B) {
 	h := gatewayOver(b, weather())
-	for _, door := range benchDoors {
-		for _, what := range []string{"answer", "stream", "history", "tools"} {
+	for _, what := range []string{"answer", "stream", "history", "tools", "remembered"} {
+		for _, door := range benchDoors {
 			b.Run(door.name+"/"+what, func(b *testing.B) {
 				members := door.members
+				if what == "remembered" { // from here on, for all doors
+					askDoor(b, h, door.path, fmt.Sprintf(`{"model":"m",%s}`, strings.Replace(members, "What is", lookUp, 1)))
+				}
 				switch what {
-				case "history":
+				case "history", "remembered":
 					members = strings.Replace(members, `[`, `[`+history(250, door.name), 1)
 				case "tools":
 					members += `,"tools":[` + ownTools(40, door.name) + `]`
@@ -50,6 +54,9 @@ var benchDoors = []struct{ name, path, members string }{
 	{"messages", "/v1/messages", `"max_tokens":100,"messages":[{"role":"user","content":"What is the weather?"}]`},
 }
 
+// lookUp is what the model is to be told so that it calls the tool first.
+const lookUp = "Look up"
+
 // weather returns a model that says what the weather is, in a stream of 20 pieces where it is
 // asked for one. It speaks Chat and Responses.
 func weather() http.HandlerFunc {
@@ -58,6 +65,11 @@ func weather() http.HandlerFunc {
 		fmt.Sprintf(piece, "", `"stop"`) + `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}` + "\n\ndata: [DONE]\n\n"
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), lookUp) && !strings.Contains(string(body), `"role":"tool"`) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"lookup","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`)
+			return
+		}
 		if strings.Contains(string(body), `"stream":true`) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, stream)

@@ -18,6 +18,23 @@ func String(b []byte) (string, bool) {
 	return s, err == nil
 }
 
+// Text is [String] without a string: what is returned is a part of b, or of room where b has
+// escapes, which grows as it needs.
+func Text(b []byte, room *[]byte) ([]byte, bool) {
+	if Kind(b) != '"' {
+		return nil, false
+	}
+	b = bytes.TrimSpace(b)
+	if n := len(b); n >= 2 && b[n-1] == '"' && bytes.IndexByte(b, '\\') < 0 {
+		return b[1 : n-1], true
+	}
+	text, err := jsontext.AppendUnquote((*room)[:0], b)
+	if *room = text; err != nil {
+		return nil, false
+	}
+	return text, true
+}
+
 // IsString reports whether b is one valid JSON string literal and nothing else.
 func IsString(b []byte) bool {
 	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {

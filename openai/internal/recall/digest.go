@@ -17,10 +17,11 @@ type digest struct {
 	front  hash.Hash // of the system messages in front of all others
 	buf    []byte    // what is to be hashed, so that short parts cost little
 	room   [256]byte
-	weight int  // how much text of people and models is in it, in bytes
-	led    bool // front has something
-	begun  bool // what is in front is over
-	ours   bool // an id of a call is in it that we made for this conversation alone
+	texts  []byte // room for texts with escapes
+	weight int    // how much text of people and models is in it, in bytes
+	led    bool   // front has something
+	begun  bool   // what is in front is over
+	ours   bool   // an id of a call is in it that we made for this conversation alone
 }
 
 // digests are used again.
@@ -35,7 +36,15 @@ func newDigest() *digest {
 	return d
 }
 
-func (d *digest) free() { digests.Put(d) }
+func (d *digest) free() {
+	if cap(d.texts) > maxTexts {
+		d.texts = nil
+	}
+	digests.Put(d)
+}
+
+// maxTexts is how much room for texts is kept for the next digest, in bytes.
+const maxTexts = 64 << 10
 
 func (d *digest) part(b []byte) {
 	d.buf = append(binary.LittleEndian.AppendUint64(d.buf[:0], uint64(len(b))), b[:min(len(b), 240)]...)
@@ -55,8 +64,10 @@ func (d *digest) text(s string) {
 
 func (d *digest) sum() string { return string(d.Sum(d.buf[:0])) }
 
-// whole is the sum with the system messages in front.
-func (d *digest) whole() string { return string(d.front.Sum(d.Sum(d.buf[:0]))) }
+// wholeKey is the key with the system messages in front: see [digest.bareKey].
+func (d *digest) wholeKey() string {
+	return string(d.front.Sum(d.Sum(append(d.buf[:0], prefixed...))))
+}
 
 // back ends a message in front.
 func (d *digest) back() { d.Hash, d.front = d.front, d.Hash }
@@ -66,11 +77,9 @@ func (d *digest) back() { d.Hash, d.front = d.front, d.Hash }
 // same.
 func (d *digest) message(o *rawjson.Object) {
 	role, _ := rawjson.String(o.Get("role"))
-	id, _ := rawjson.String(o.Get("tool_call_id"))
-	text := contentText(o.Get("content"))
 	system := role == "system" || role == "developer"
-	if !system { // what is said by it is the same for everybody
-		d.weight, d.begun = d.weight+len(text), true
+	if !system {
+		d.begun = true
 	}
 	if system && !d.begun {
 		d.led = true
@@ -78,27 +87,40 @@ func (d *digest) message(o *rawjson.Object) {
 		defer d.back()
 	}
 	d.text(role)
-	d.text(id)
-	d.text(text)
-	calls, _ := rawjson.Elements(o.Get("tool_calls"))
-	for _, raw := range calls {
-		call, err := rawjson.ParseObject(raw)
-		if err != nil {
-			continue
-		}
-		id, _ := rawjson.String(call.Get("id"))
-		d.ours = d.ours || minted(id)
-		d.text(id)
-		for _, kind := range []string{"function", "custom"} {
-			if inner, err := rawjson.ParseObject(call.Get(kind)); err == nil {
-				name, _ := rawjson.String(inner.Get("name"))
-				d.text(name)
-				d.text(argumentText(inner.Get("arguments")))
-				d.text(argumentText(inner.Get("input")))
-			}
+	d.literal(o.Get("tool_call_id"))
+	text := contentIn(o.Get("content"), &d.texts)
+	if d.part(text); !system { // what is said by it is the same for everybody
+		d.weight += len(text)
+	}
+	calls := byte(0)
+	_ = rawjson.EachElement(o.Get("tool_calls"), func(raw json.RawMessage) {
+		calls++
+		d.call(raw)
+	})
+	d.part([]byte{calls})
+}
+
+// call adds what matters of a call.
+func (d *digest) call(raw json.RawMessage) {
+	if rawjson.Kind(raw) != '{' {
+		return
+	}
+	id, _ := rawjson.Text(rawjson.Find(raw, "id"), &d.texts)
+	d.ours = d.ours || minted(id)
+	d.part(id)
+	for _, kind := range [...]string{"function", "custom"} {
+		if inner := rawjson.Find(raw, kind); rawjson.Kind(inner) == '{' {
+			d.literal(rawjson.Find(inner, "name"))
+			d.part(argumentIn(rawjson.Find(inner, "arguments"), &d.texts))
+			d.part(argumentIn(rawjson.Find(inner, "input"), &d.texts))
 		}
 	}
-	d.part([]byte{byte(len(calls))})
+}
+
+// literal adds the text of a literal; that of no text for anything else.
+func (d *digest) literal(raw json.RawMessage) {
+	text, _ := rawjson.Text(raw, &d.texts)
+	d.part(text)
 }
 
 // enough is how much text a visible history must have to be found by it, in bytes,
@@ -121,17 +143,17 @@ func (t *Thread) proves(d *digest) bool { return t.named(d) || d.weight >= enoug
 // conversation, or of one person, may say the same.
 func (t *Thread) prefixKeys(keys []string, d *digest) []string {
 	if d.led {
-		keys = append(keys, prefixed+d.whole())
+		keys = append(keys, d.wholeKey())
 	}
 	if !d.led || t.named(d) {
-		keys = append(keys, bareKey(d))
+		keys = append(keys, d.bareKey())
 	}
 	return keys
 }
 
 // bareKey is the key without the system messages in front, for who names the conversation,
 // as by the id of a response.
-func bareKey(d *digest) string { return prefixed + d.sum() }
+func (d *digest) bareKey() string { return string(d.Sum(append(d.buf[:0], prefixed...))) }
 
 // Digest is the digest of a request: of its members in their order, but for those that say
 // how the answer is to come. Claude Code asks without a stream for what failed in one.
@@ -181,27 +203,39 @@ func (t *Thread) visibleDigest(seen string, open *memory.Message) *digest {
 // contentText returns a message's content as text; content of several parts, or of
 // parts that are no text, in its raw form.
 func contentText(raw json.RawMessage) string {
-	if text, ok := rawjson.String(raw); ok {
+	var room []byte
+	return string(contentIn(raw, &room))
+}
+
+// contentIn is contentText in the message itself, or in room.
+func contentIn(raw json.RawMessage, room *[]byte) []byte {
+	if text, ok := rawjson.Text(raw, room); ok {
 		return text
 	}
 	if rawjson.IsNull(raw) {
-		return ""
+		return nil
 	}
-	if parts, err := rawjson.Elements(raw); err == nil && len(parts) == 1 {
-		if part, err := rawjson.ParseObject(parts[0]); err == nil {
-			if text, ok := rawjson.String(part.Get("text")); ok {
-				return text
-			}
+	n, only := 0, json.RawMessage(nil)
+	err := rawjson.EachElement(raw, func(part json.RawMessage) { n, only = n+1, part })
+	if err == nil && n == 1 {
+		if text, ok := rawjson.Text(rawjson.Find(only, "text"), room); ok {
+			return text
 		}
 	}
-	return string(raw)
+	return raw
 }
 
 // argumentText returns arguments as text: they should be a string, but some clients
 // send the object itself.
 func argumentText(raw json.RawMessage) string {
-	if s, ok := rawjson.String(raw); ok || rawjson.IsNull(raw) {
-		return s
+	var room []byte
+	return string(argumentIn(raw, &room))
+}
+
+// argumentIn is argumentText in the message itself, or in room.
+func argumentIn(raw json.RawMessage, room *[]byte) []byte {
+	if text, ok := rawjson.Text(raw, room); ok || rawjson.IsNull(raw) {
+		return text
 	}
-	return string(raw)
+	return raw
 }

@@ -51,7 +51,8 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	any := len(t.Request.Known) > 0 || store != nil && (last < 0 || store.Any(ctx, t.Request.Owner))
 	prefix := newDigest()
 	defer prefix.free()
-	var keys, alike []string // alike are those of histories that may be somebody else's, too
+	keys := []string{} // of which each message has a part
+	var alike []string // those of histories that may be somebody else's, too
 	for i, o := range h.objects[:last+1] {
 		if any {
 			prefix.message(o)
@@ -59,18 +60,16 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 		if h.keys[i] == nil {
 			continue
 		}
-		h.keys[i] = append(h.keys[i], callKeys(o)...)
-		keys = append(keys, h.keys[i]...)
-		if proven := t.proves(prefix); any && (proven || len(t.Request.Known) > 0) {
-			if len(t.Request.Known) > 0 {
-				key := bareKey(prefix)
-				h.keys[i], alike = append(h.keys[i], key), append(alike, key)
-			}
-			if proven {
-				n := len(keys)
-				keys = t.prefixKeys(keys, prefix)
-				h.keys[i] = append(h.keys[i], keys[n:]...)
-			}
+		from := len(keys)
+		keys = appendCallKeys(keys, o)
+		border := len(keys)
+		if any && t.proves(prefix) {
+			keys = t.prefixKeys(keys, prefix)
+		}
+		h.keys[i] = keys[from:len(keys):len(keys)]
+		if any && len(t.Request.Known) > 0 {
+			key := prefix.bareKey()
+			h.keys[i], alike = slices.Insert(h.keys[i], border-from, key), append(alike, key)
 		}
 	}
 	if t.Request.Retried || t.Request.Again {
@@ -129,8 +128,8 @@ func spelled(keys []string) []string {
 	return all
 }
 
-// callKeys returns the keys of the calls of a message whose ids we made.
-func callKeys(o *rawjson.Object) (keys []string) {
+// appendCallKeys appends the keys of the calls of a message whose ids we made.
+func appendCallKeys(keys []string, o *rawjson.Object) []string {
 	_ = rawjson.EachElement(o.Get("tool_calls"), func(call json.RawMessage) { // no list of ids: this is done for each message of each request
 		literal := rawjson.Find(call, "id")
 		if len(literal) < len(ReadID) || literal[1] != ReadID[0] && literal[1] != '\\' {

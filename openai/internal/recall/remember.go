@@ -60,7 +60,7 @@ func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) 
 			keys = append(keys, AskKey(t.Asks))
 		}
 		if d := t.visibleDigest(seen, nil); !round.Mixed() { // the client may go on without an answer
-			if known = append(known, bareKey(d)); t.proves(d) {
+			if known = append(known, d.bareKey()); t.proves(d) {
 				keys = t.prefixKeys(keys, d)
 			}
 		}
@@ -183,7 +183,7 @@ func (t *Thread) final(ctx context.Context, end End) (keys []string, turn *memor
 	turn = t.turn(end.Seen)
 	turn.Final = t.Dialogue.Remember(end.Last).Bytes()
 	if t.Kept != nil { // who goes on from this very answer need not prove anything
-		t.Kept(spelled([]string{bareKey(d)}), turn)
+		t.Kept(spelled([]string{d.bareKey()}), turn)
 	}
 	if !proven {
 		return nil, nil

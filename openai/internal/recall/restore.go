@@ -1,11 +1,11 @@
 package recall
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -25,8 +25,8 @@ const (
 const random = 22
 
 // minted reports whether an id of a call is one of ours.
-func minted(id string) bool {
-	return len(id) == len(ReadID)+random && (strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID))
+func minted(id []byte) bool {
+	return len(id) == len(ReadID)+random && (bytes.HasPrefix(id, []byte(ReadID)) || bytes.HasPrefix(id, []byte(WroteID)))
 }
 
 // CallKey is the key under which a turn is kept that a call of the client's belongs to.
