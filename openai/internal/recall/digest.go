@@ -17,11 +17,12 @@ type digest struct {
 	front  hash.Hash // of the system messages in front of all others
 	buf    []byte    // what is to be hashed, so that short parts cost little
 	room   [256]byte
-	texts  []byte // room for texts with escapes
-	weight int    // how much text of people and models is in it, in bytes
-	led    bool   // front has something
-	begun  bool   // what is in front is over
-	ours   bool   // an id of a call is in it that we made for this conversation alone
+	texts  []byte  // room for texts with escapes
+	calls  [1]byte // how many a message has, as it is hashed
+	weight int     // how much text of people and models is in it, in bytes
+	led    bool    // front has something
+	begun  bool    // what is in front is over
+	ours   bool    // an id of a call is in it that we made for this conversation alone
 }
 
 // digests are used again.
@@ -92,12 +93,12 @@ func (d *digest) message(o *rawjson.Object) {
 	if d.part(text); !system { // what is said by it is the same for everybody
 		d.weight += len(text)
 	}
-	calls := byte(0)
+	d.calls[0] = 0
 	_ = rawjson.EachElement(o.Get("tool_calls"), func(raw json.RawMessage) {
-		calls++
+		d.calls[0]++
 		d.call(raw)
 	})
-	d.part([]byte{calls})
+	d.part(d.calls[:])
 }
 
 // call adds what matters of a call.
