@@ -61,7 +61,13 @@ func (t Command) open(_ context.Context, p *peer) (connection, error) {
 }
 
 func (t Command) start(owner *peer) (*process, error) {
-	cmd := t.New()
+	var cmd *exec.Cmd
+	if t.New != nil {
+		cmd = t.New()
+	}
+	if cmd == nil {
+		return nil, errors.New("Command.New makes no command")
+	}
 	grace := or(t.Grace, 2*time.Second)
 	p := &process{cmd: cmd, grace: grace, last: or(t.KillAfter, grace), exited: make(chan struct{}), output: make(chan struct{})}
 	var theirs [3]*os.File

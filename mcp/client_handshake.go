@@ -67,21 +67,33 @@ func object(b []byte) *rawjson.Object {
 	return &rawjson.Object{}
 }
 
-// plain returns a transport by value, as it is looked at here.
+// plain returns a transport by value, as it is looked at here; nil where there is
+// none.
 func plain(t Transport) Transport {
 	switch t := t.(type) {
 	case *HTTP:
-		return *t
+		if t != nil {
+			return *t
+		}
 	case *Command:
-		return *t
+		if t != nil {
+			return *t
+		}
 	case *Pipe:
-		return *t
+		if t != nil {
+			return *t
+		}
+	default:
+		return t
 	}
-	return t
+	return nil
 }
 
 // connect opens t and settles the era and the version.
 func (c *Client) connect(ctx context.Context, t Transport) error {
+	if t == nil {
+		return &TransportError{Err: errors.New("there is no Transport")}
+	}
 	var err error
 	if c.link, err = t.open(ctx, c.peer); err != nil {
 		return err

@@ -22,6 +22,9 @@ type Pipe struct {
 }
 
 func (t Pipe) open(_ context.Context, p *peer) (connection, error) {
+	if t.Reader == nil || t.Writer == nil {
+		return nil, &TransportError{Err: errors.New("a Pipe needs a Reader and a Writer")}
+	}
 	return newStdioConnection(p, t.Reader, t.Writer, func(err error) error {
 		_ = t.Writer.Close()
 		_ = t.Reader.Close()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,30 @@ func (h *heard) holding(part string) (n int) {
 		}
 	}
 	return n
+}
+
+// A transport that lacks what it needs is an error that says so.
+func TestConnectBareTransports(t *testing.T) {
+	for name, tt := range map[string]struct {
+		transport Transport
+		want      string
+	}{
+		"none":            {nil, "no Transport"},
+		"nil of a type":   {(*Pipe)(nil), "no Transport"},
+		"zero Command":    {&Command{}, "Command.New"},
+		"no command":      {Command{New: func() *exec.Cmd { return nil }}, "Command.New"},
+		"zero Pipe":       {&Pipe{}, "a Reader and a Writer"},
+		"zero HTTP":       {&HTTP{}, "URL"},
+		"Pipe of one end": {Pipe{Reader: io.NopCloser(strings.NewReader(""))}, "a Reader and a Writer"},
+	} {
+		c, err := Connect(t.Context(), tt.transport, nil)
+		if err == nil {
+			_ = c.Close()
+			t.Errorf("%s: connected", name)
+		} else if !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestWhatTheServerSaid(t *testing.T) {

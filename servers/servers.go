@@ -32,7 +32,7 @@ type Server struct {
 
 	// Connect makes the transport of each session with a server that is reached in
 	// another way, such as one in this process ([mcp.Pipe]). The session ends
-	// before the context does.
+	// before the context does. Nil says that there is no way to it now.
 	Connect func(context.Context) mcp.Transport
 
 	// Include and Exclude choose among the server's tools, by patterns (* and ?)

@@ -118,6 +118,7 @@ func TestWaitSaysWhenAllFailed(t *testing.T) {
 		"none there":        {all: nil},
 		"one of two":        {all: map[string]Server{"gone": gone, "fine": fine}},
 		"all":               {all: map[string]Server{"gone": gone, "nowhere": nowhere}, want: []string{"gone: ", "/no/such/program", "nowhere: ", "connection refused"}},
+		"no transport":      {all: map[string]Server{"lost": {Connect: func(context.Context) mcp.Transport { return nil }}}, want: []string{"lost: ", "no Transport"}},
 		"the one by label":  {all: map[string]Server{"gone": gone, "fine": fine}, labels: []string{"gone"}, want: []string{"gone: ", "/no/such/program"}},
 		"the fine by label": {all: map[string]Server{"gone": gone, "fine": fine}, labels: []string{"fine"}},
 	} {
