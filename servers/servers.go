@@ -125,6 +125,9 @@ func (s *Server) config() (servers.Config, error) {
 	if len(s.Command) > 0 {
 		c.Command, c.Args = s.Command[0], s.Command[1:]
 	}
+	if s.Timeout < 0 || s.StartupTimeout < 0 || s.InFlight < 0 {
+		return c, errors.New("Timeout, StartupTimeout and InFlight cannot be less than zero")
+	}
 	if s.Connect == nil {
 		return c, c.Validate()
 	}

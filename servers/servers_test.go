@@ -175,6 +175,8 @@ func TestStartRefuses(t *testing.T) {
 		"both":       {Server{URL: "http://127.0.0.1/", Command: []string{"x"}}, "not both"},
 		"three":      {Server{URL: "http://127.0.0.1/", Connect: connect}, "not several"},
 		"scheme":     {Server{URL: "ftp://127.0.0.1/"}, "http"},
+		"fewer":      {Server{Connect: connect, InFlight: -1}, "less than zero"},
+		"sooner":     {Server{Connect: connect, Timeout: -1}, "less than zero"},
 	} {
 		set, err := Start(map[string]Server{label: tt.server, "fine": {Connect: connect}}, nil)
 		if err == nil {
