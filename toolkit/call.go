@@ -137,7 +137,9 @@ func bounded[T any](ctx context.Context, timeout time.Duration, f func(context.C
 			}
 			answers <- a
 		}()
-		a.out, a.err = f(ctx)
+		if a.out, a.err = f(ctx); a.err != nil {
+			readOnce(a.err)
+		}
 	}()
 	select {
 	case a := <-answers:
@@ -153,6 +155,16 @@ func bounded[T any](ctx context.Context, timeout time.Duration, f func(context.C
 		var none T
 		return none, context.Cause(ctx)
 	}
+}
+
+// readOnce does to the error of an author's function what is done to it later, where
+// nobody recovers from it: the methods of an error can panic, as those of a nil pointer
+// that was returned as one do.
+func readOnce(err error) {
+	_ = err.Error()
+	refusalIn(err)
+	_, _ = errors.AsType[unasked](err)
+	_ = errors.Is(err, errTimeout)
 }
 
 // late replaces the error of a function that failed because its time was up by

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
 	"strings"
 	"testing"
@@ -87,6 +88,31 @@ func TestExit(t *testing.T) {
 		}
 		if !strings.Contains(log.String(), "runtime.Goexit") {
 			t.Errorf("%s: log: %s", version, log.String())
+		}
+	}
+}
+
+// TestErrorsThatPanic has errors whose own methods panic, as those of a nil pointer do
+// that a function returns as an error: its caller is told, and the server lives on.
+func TestErrorsThatPanic(t *testing.T) {
+	var refusal *Refusal
+	var path *fs.PathError
+	for name, err := range map[string]error{
+		"Refusal": refusal, "PathError": path, "wrapped": fmt.Errorf("saving: %w", path), "joined": errors.Join(Invalid("a", "wrong"), refusal),
+	} {
+		var log sink
+		s := newServer(t, Options{Logger: loggingTo(&log)})
+		Add(s, Tool{Name: "get_nil", Description: "Fails.", Hints: reading}, func(context.Context, struct{}) (Text, error) {
+			return "", err
+		})
+		c := dial(t, s, modern, nil)
+		for range 2 {
+			if got := call(t, c, "get_nil", `{}`); !got.failed || !strings.HasPrefix(got.text, "Internal error in get_nil") {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+		if !strings.Contains(log.String(), "nil pointer") {
+			t.Errorf("%s: log: %s", name, log.String())
 		}
 	}
 }
