@@ -19,9 +19,17 @@ import (
 // log, one HTTP guard: those of s. From then on only s can be served.
 func (s *Server) Include(part *Server) {
 	fail := func(text string) {
+		name := ""
+		if part != nil {
+			name = part.name
+		}
 		s.mu.Lock()
-		s.problems = append(s.problems, fmt.Errorf("Include %q: %s", part.name, text))
+		s.problems = append(s.problems, fmt.Errorf("Include %q: %s", name, text))
 		s.mu.Unlock()
+	}
+	if part == nil {
+		fail("there is no server")
+		return
 	}
 	if slices.Contains(s.chain(), part) {
 		fail("a server cannot be part of itself")

@@ -39,7 +39,7 @@ func (k *Key) GoString() string { return k.String() }
 func (k *Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
 func (k *Key) present() error {
-	if k.Env == "" {
+	if k == nil || k.Env == "" {
 		return fmt.Errorf("a Key without Env: name the environment variable")
 	}
 	value := k.Value()

@@ -59,6 +59,9 @@ func AddList[Query, Item any](s *Server, t Tool, f func(context.Context, Query, 
 	}
 	b := newBinding(s, t, reflect.TypeFor[Query](), out)
 	b.page = kind
+	if f == nil {
+		b.fail("no function")
+	}
 	if b.in != nil {
 		for _, added := range kind.fields(b.in) {
 			for _, own := range b.in.fields { // encoding/json reads names in any case

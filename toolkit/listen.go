@@ -23,8 +23,12 @@ const stopTime = 10 * time.Second
 // first. Together the hooks have ten seconds; their errors are reported.
 func (s *Server) OnStop(f func(context.Context) error) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f == nil {
+		s.problems = append(s.problems, errors.New("OnStop: no function"))
+		return
+	}
 	s.atStop = append(s.atStop, f)
-	s.mu.Unlock()
 }
 
 // finish closes the server and runs the hooks, each once.

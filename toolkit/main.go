@@ -71,6 +71,9 @@ func (s *Server) usage(flags *flag.FlagSet, to io.Writer, program string) {
 	flags.PrintDefaults()
 	fmt.Fprintf(to, "\nenvironment:\n  MCP_TOKEN\n    \tbearer token that HTTP requests must carry; that, or --keys, is needed beyond loopback\n")
 	for _, k := range s.keys() {
+		if k == nil {
+			continue // Validate says so
+		}
 		fmt.Fprintf(to, "  %s\n    \t%s\n", k.Env, cmp.Or(k.Hint, "needed"))
 	}
 }

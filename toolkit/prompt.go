@@ -62,6 +62,9 @@ func AddPrompt[Args any](s *Server, p Prompt, f func(context.Context, Args) (Mes
 		problems = append(problems, scalars(args), s.completers("prompt "+p.Name, p.Complete, args),
 			args.checkSamples(args.schema(true)))
 	}
+	if f == nil {
+		problems = append(problems, errors.New("no function"))
+	}
 	if !lint.SnakeCase(p.Name) || len(p.Name) > lint.MaxName {
 		problems = append(problems, errors.New("names are lower-case words joined by _, such as \"plan_day\""))
 	}

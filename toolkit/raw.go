@@ -13,6 +13,9 @@ import (
 // is as with [Add].
 func AddRaw[Out any](s *Server, t Tool, input json.RawMessage, f func(context.Context, json.RawMessage) (Out, error)) {
 	b := newBinding(s, t, reflect.TypeFor[struct{}](), reflect.TypeFor[Out]())
+	if f == nil {
+		b.fail("no function")
+	}
 	if !json.Valid(input) {
 		b.fail("arguments: the schema is not JSON")
 		input = json.RawMessage(`{"type":"object"}`)

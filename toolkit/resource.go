@@ -68,6 +68,8 @@ func AddResource(s *Server, r Resource, read func(context.Context) (Contents, er
 		err = errors.New("the URI has variables; use AddTemplate")
 	case r.Name == "":
 		err = errors.New("no Name")
+	case read == nil:
+		err = errors.New("no function")
 	}
 	s.registerResource(r, err, func(server *sdk.Server) {
 		server.AddResource(&sdk.Resource{
@@ -86,6 +88,9 @@ func AddTemplate[Vars any](s *Server, r Resource, read func(context.Context, Var
 	t, err := newTemplate(r.URI, reflect.TypeFor[Vars]())
 	if err == nil && r.Name == "" {
 		err = errors.New("no Name")
+	}
+	if err == nil && read == nil {
+		err = errors.New("no function")
 	}
 	if err == nil {
 		err = s.completers("resource "+r.URI, r.Complete, t.vars)
@@ -106,6 +111,9 @@ func AddTemplate[Vars any](s *Server, r Resource, read func(context.Context, Var
 }
 
 func (s *Server) registerResource(r Resource, err error, put func(*sdk.Server)) {
+	if r.MaxBytes < 0 {
+		err = errors.Join(err, errors.New("MaxBytes is negative"))
+	}
 	root := s.root()
 	root.mu.Lock()
 	root.watched = root.watched || r.Watched

@@ -150,6 +150,11 @@ func NewServer(o Options) *Server {
 	if o.Total != 0 && o.Total < 2*minCharacters {
 		s.problems = append(s.problems, fmt.Errorf("Options.Total is %d; text and data together need at least %d", o.Total, 2*minCharacters))
 	}
+	for i, around := range o.Around {
+		if around == nil {
+			s.problems = append(s.problems, fmt.Errorf("Options.Around[%d] is nil", i))
+		}
+	}
 	if s.opts.Timeout < 0 {
 		s.problems = append(s.problems, errors.New("Options.Timeout is negative"))
 	}

@@ -83,6 +83,9 @@ type Example struct {
 // with the server.
 func Add[In, Out any](s *Server, t Tool, f func(context.Context, In) (Out, error)) {
 	b := newBinding(s, t, reflect.TypeFor[In](), reflect.TypeFor[Out]())
+	if f == nil {
+		b.fail("no function")
+	}
 	b.register(func(ctx context.Context, a arguments) (reply, error) {
 		var in In
 		if err := a.decode(&in); err != nil {

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -256,6 +258,39 @@ func TestRegistrationProblems(t *testing.T) {
 		t.Errorf("Pipe read: %v", readErr)
 	}
 	w.Close()
+}
+
+// TestRegisteredNothing: what is nil is reported before anything is served, each by its
+// name, and panics nowhere.
+func TestRegisteredNothing(t *testing.T) {
+	s := NewServer(Options{Service: "shop", Keys: []*Key{nil}, Around: []Middleware{nil}})
+	tool := func(name string) Tool {
+		return Tool{Name: name, Description: "x", Hints: reading, Examples: []Example{{Ask: "x", Arguments: `{}`}}}
+	}
+	Add[struct{}, Text](s, tool("shop_get_one"), nil)
+	AddList[struct{}, int](s, tool("shop_list_all"), nil)
+	AddRaw[Text](s, tool("shop_get_raw"), json.RawMessage(`{"type":"object"}`), nil)
+	AddPrompt[struct{}](s, Prompt{Name: "plan_day", Description: "x"}, nil)
+	AddResource(s, Resource{URI: "shop://one", Name: "one", MaxBytes: -1}, nil)
+	AddTemplate[struct {
+		Name string `json:"name"`
+	}](s, Resource{URI: "shop://all/{name}", Name: "all"}, nil)
+	s.Include(nil)
+	s.OnStop(nil)
+	err := s.Validate()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		`tool "shop_get_one": no function`, `tool "shop_list_all": no function`, `tool "shop_get_raw": no function`,
+		`prompt "plan_day": no function`, `resource "shop://one": no function`, `MaxBytes is negative`, `resource "shop://all/{name}": no function`,
+		`Include "": there is no server`, `OnStop: no function`, `Options.Around[0] is nil`, `a Key without Env`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in\n%v", want, err)
+		}
+	}
+	s.usage(flag.NewFlagSet("shop", flag.ContinueOnError), io.Discard, "shop")
 }
 
 func TestRegisteredTwice(t *testing.T) {
