@@ -65,6 +65,11 @@ func TestPatternsOfECMAScript(t *testing.T) {
 		{`^(a|b)\\1$`, "aa", "ab"},
 		{`^.{2,2000}$`, "ab", "a"},
 		{`^\\u00e9$`, "é", "e"},
+		{`^\\u{1F600}$`, "😀", "uu"},
+		{`^[\\u{e9}\\u{1f600}-\\u{1F64F}]+$`, "é😀", "u"},
+		{`^\\uD83D\\uDE00$`, "😀", "😁"},
+		{`^(?!x)\\uD83D\\uDE00\\u{41}$`, "😀A", "😀"},
+		{`^\\u00e9\\\\u0041$`, "é\\u0041", "éA"},
 	} {
 		v := NewValidator([]byte(`{"type":"string","pattern":"` + tc.pattern + `"}`))
 		if len(v.Validate(fmt.Appendf(nil, "%q", tc.good))) > 0 || len(v.Validate(fmt.Appendf(nil, "%q", tc.bad))) != 1 || len(v.Unchecked()) > 0 {
