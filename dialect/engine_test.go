@@ -59,6 +59,8 @@ func TestRawPatterns(t *testing.T) {
 		{`^(a{0,1000}b){3}$`, ``}, // repeats too often
 		{`^x{1900}$`, ``},         // RE2 stops at a thousand
 		{`^a^b$`, ``},             // never matches
+		{`^\\u0041$`, `^[\x5C][\x5C]u0041$`},
+		{`^\uD83D\uDE00$`, ``}, // RE2 would take each half for a character
 	} {
 		got, ok := rawPattern(tc.in, 1900)
 		if ok != (tc.want != "") || ok && got != tc.want {
@@ -101,7 +103,7 @@ func TestRawPatternsAreJudged(t *testing.T) {
 // the pattern that engines get; and the other way round.
 func sameLanguage(t *testing.T, meant, raw string) {
 	t.Helper()
-	meant = unicodeEscape.ReplaceAllString(meant, `\x{$1}`)
+	meant = spellUnits(meant)
 	tree, err := syntax.Parse(meant, syntax.Perl)
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func rawPattern(p string, maxRepeat int) (string, bool) {
 	if len(p) > maxPattern {
 		return "", false
 	}
-	re, err := syntax.Parse(unicodeEscape.ReplaceAllString(p, `\x{$1}`), syntax.Perl)
+	re, err := syntax.Parse(spellUnits(p), syntax.Perl)
 	if err != nil {
 		return "", false
 	}
@@ -49,8 +49,20 @@ func rawPattern(p string, maxRepeat int) (string, bool) {
 // anything is any text, as JSON writes it.
 func (w *rawWriter) anything() string { return w.class([]rune{0, unicode.MaxRune}) + "*" }
 
-// unicodeEscape is how ECMAScript spells a code point, which RE2 does not know.
-var unicodeEscape = regexp.MustCompile(`\\u([0-9a-fA-F]{4})`)
+// anyEscape is any escape, of which ECMAScript's of one code point has its digits in a
+// group. Two halves of one are taken together, which leaves them to be refused: RE2 would
+// take each for a character.
+var anyEscape = regexp.MustCompile(`(?s)\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u([0-9a-fA-F]{4})|\\.`)
+
+// spellUnits spells \u00e9 as RE2 does.
+func spellUnits(pattern string) string {
+	return anyEscape.ReplaceAllStringFunc(pattern, func(escape string) string {
+		if m := anyEscape.FindStringSubmatch(escape); m[1] != "" {
+			return `\x{` + m[1] + `}`
+		}
+		return escape
+	})
+}
 
 // A rawWriter writes a parsed pattern. begins and ends say whether what was
 // written last is anchored on that side.
