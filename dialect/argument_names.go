@@ -32,7 +32,9 @@ type naming struct {
 
 // unwrap takes away an envelope around all arguments.
 func (w *naming) unwrap(value, root *schema.Node) *schema.Node {
-	wrapped := func(m schema.Member) bool { return m.Value.Kind() == schema.Object && contains(envelopes, m.Name) }
+	wrapped := func(m schema.Member) bool {
+		return m.Value.Kind() == schema.Object && slices.Contains(envelopes, m.Name)
+	}
 	if !slices.ContainsFunc(value.Members(), wrapped) {
 		return value
 	}
@@ -46,7 +48,7 @@ func (w *naming) unwrap(value, root *schema.Node) *schema.Node {
 		}
 		alone := true
 		for _, other := range value.Members() {
-			alone = alone && (other.Name == m.Name || contains([]string{"name", "tool", "function"}, other.Name) &&
+			alone = alone && (other.Name == m.Name || slices.Contains([]string{"name", "tool", "function"}, other.Name) &&
 				other.Value.Kind() == schema.String && known.names[other.Name] == nil)
 		}
 		if alone {
@@ -117,7 +119,7 @@ func (w *naming) known(all []*schema.Node) known {
 		}
 		extra := n.Get("additionalProperties")
 		types := typesOf(n)
-		bare := (len(types) == 0 || contains(types, "object")) && len(n.Get("properties").Members()) == 0 && !extra.IsBool(false) &&
+		bare := (len(types) == 0 || slices.Contains(types, "object")) && len(n.Get("properties").Members()) == 0 && !extra.IsBool(false) &&
 			!n.Has("$ref") && !n.Has("anyOf") && !n.Has("oneOf") && !n.Has("allOf") && (len(types) > 0 || unrestricted(n))
 		if bare || extra.IsBool(true) || extra.Kind() == schema.Object || n.Has("patternProperties") {
 			k.free = true
@@ -145,7 +147,7 @@ func (w *naming) members(v *schema.Node, known known, path string) {
 	has := func(name string) bool {
 		return v.Has(name) && !(known.absent[name] && v.Get(name).Kind() == schema.Null)
 	}
-	for _, m := range append([]schema.Member(nil), v.Members()...) {
+	for _, m := range slices.Clone(v.Members()) {
 		if known.names[m.Name] != nil || !w.place.budget.Spend(5*len(known.order)) {
 			continue
 		}

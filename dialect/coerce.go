@@ -1,7 +1,8 @@
 package dialect
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,7 +104,7 @@ func asWritten(violations, first []schema.Violation, repairs []Repair) []schema.
 // expectedAt is what violations say of one place.
 func expectedAt(violations []schema.Violation, path string) (words []string) {
 	for _, v := range violations {
-		if v.Path == path && !contains(words, v.Expected) {
+		if v.Path == path && !slices.Contains(words, v.Expected) {
 			words = append(words, v.Expected)
 		}
 	}
@@ -132,11 +133,8 @@ func attemptsFor(root *schema.Node, violations []schema.Violation, tried map[str
 		}
 		byPath[v.Path] = append(byPath[v.Path], v)
 	}
-	sort.Slice(paths, func(i, j int) bool {
-		if a, b := strings.Count(paths[i], "/"), strings.Count(paths[j], "/"); a != b {
-			return a > b
-		}
-		return paths[i] < paths[j]
+	slices.SortFunc(paths, func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Count(b, "/"), strings.Count(a, "/")), cmp.Compare(a, b))
 	})
 	var attempts []attempt
 	above := map[string]bool{}
@@ -236,7 +234,7 @@ func candidatesFor(at place, violations []schema.Violation) []attempt {
 			text = true
 		}
 	}
-	text = text || contains(types, "string")
+	text = text || slices.Contains(types, "string")
 	var out []attempt
 	add := func(rule string, to *schema.Node) { out = append(out, attempt{rule: rule, to: to}) }
 	v := at.was
@@ -256,19 +254,19 @@ func candidatesFor(at place, violations []schema.Violation) []attempt {
 		}
 	case schema.Number:
 		switch flag := v.Text() == "0" || v.Text() == "1"; {
-		case contains(types, "boolean") && flag: // a switch, or a text?
-		case contains(types, "string"):
+		case slices.Contains(types, "boolean") && flag: // a switch, or a text?
+		case slices.Contains(types, "string"):
 			add("stringFromNumber", schema.NewString(v.Text()))
-		case contains(texts, v.Text()):
+		case slices.Contains(texts, v.Text()):
 			add("stringFromNumber", schema.NewString(v.Text()))
 		}
 	case schema.Bool:
-		number := contains(types, "number") || contains(types, "integer") // a text, or 1?
-		if !number && contains(types, "string") || contains(texts, v.Text()) {
+		number := slices.Contains(types, "number") || slices.Contains(types, "integer") // a text, or 1?
+		if !number && slices.Contains(types, "string") || slices.Contains(texts, v.Text()) {
 			add("stringFromBoolean", schema.NewString(v.Text()))
 		}
 	}
-	if contains(types, "array") && v.Kind() != schema.Array && !severalInOne(v) {
+	if slices.Contains(types, "array") && v.Kind() != schema.Array && !severalInOne(v) {
 		add("wrapInArray", schema.NewArray(v))
 	}
 	return out
@@ -298,9 +296,9 @@ func advise(root *schema.Node, violations []schema.Violation) []schema.Violation
 			continue
 		}
 		switch kind := at.was.Kind(); {
-		case kind == schema.String && (contains(v.Types, "array") || contains(v.Types, "object")):
+		case kind == schema.String && (slices.Contains(v.Types, "array") || slices.Contains(v.Types, "object")):
 			violations[i].Expected += ", sent as JSON and not as text"
-		case kind == schema.Number && contains(v.Types, "boolean"):
+		case kind == schema.Number && slices.Contains(v.Types, "boolean"):
 			violations[i].Expected += ", such as true"
 		}
 	}
@@ -324,13 +322,13 @@ func foldMatch(s string, texts []string) string {
 // fromText reads what a text may stand for, of the types that are asked for.
 // Without any type the text is read as what it is.
 func fromText(s string, types []string) []attempt {
-	wants := func(t string) bool { return len(types) == 0 || contains(types, t) }
+	wants := func(t string) bool { return len(types) == 0 || slices.Contains(types, t) }
 	value, err := schema.Parse([]byte(s))
 	if err != nil {
 		switch {
 		case wants("boolean") && strings.EqualFold(s, "true"), wants("boolean") && strings.EqualFold(s, "false"):
 			return []attempt{{rule: "booleanFromString", to: schema.NewBool(strings.EqualFold(s, "true"))}}
-		case contains(types, "null") && s == "None":
+		case slices.Contains(types, "null") && s == "None":
 			return []attempt{{rule: "nullFromString", to: schema.NewNull()}}
 		}
 		if len(s) > 1 && (s[0] == '{' || s[0] == '[') {
@@ -365,7 +363,7 @@ func fromText(s string, types []string) []attempt {
 			return []attempt{{rule: "booleanFromString", to: value}}
 		}
 	case schema.Null:
-		if contains(types, "null") {
+		if slices.Contains(types, "null") {
 			return []attempt{{rule: "nullFromString", to: value}}
 		}
 	}

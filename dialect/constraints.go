@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 // where there is one that means the same.
 func (c *conversion) rewriteConstraints() {
 	c.each(func(n *schema.Node) {
-		if contains(typesOf(n), "integer") && len(typesOf(n)) == 1 && c.rules.bad(ExclusiveMinMax) && !c.rules.bad(MinMax) {
+		if slices.Contains(typesOf(n), "integer") && len(typesOf(n)) == 1 && c.rules.bad(ExclusiveMinMax) && !c.rules.bad(MinMax) {
 			c.includeBound(n, "exclusiveMinimum", "minimum", 1)
 			c.includeBound(n, "exclusiveMaximum", "maximum", -1)
 		}
@@ -183,7 +184,7 @@ func (r *Rules) knowsBound(n *schema.Node, keyword string) bool {
 		return true
 	}
 	types := typesOf(n)
-	return contains(types, "integer") && !contains(types, "number") && within(n.Get(keyword), maxBounds[r.Bounds])
+	return slices.Contains(types, "integer") && !slices.Contains(types, "number") && within(n.Get(keyword), maxBounds[r.Bounds])
 }
 
 // holdsBound reports whether the engine holds numbers to a bound that it knows,
@@ -328,7 +329,7 @@ func (c *conversion) spillFormat(n *schema.Node) {
 	if format == nil {
 		return
 	}
-	known := contains(c.rules.Formats, format.Text())
+	known := slices.Contains(c.rules.Formats, format.Text())
 	if known && c.rules.bad(FormatKnown) || !known && c.rules.bad(FormatOther) ||
 		c.rules.bad(PatternWithLength) && (n.Has("minLength") || n.Has("maxLength")) ||
 		c.rules.RawPatterns && len(typesOf(n)) == 0 {
@@ -342,7 +343,7 @@ func (c *conversion) spillFormat(n *schema.Node) {
 // seen by the model.
 func (c *conversion) stripAnnotations() {
 	c.each(func(n *schema.Node) {
-		for _, m := range append([]schema.Member(nil), n.Members()...) {
+		for _, m := range slices.Clone(n.Members()) {
 			strip := false
 			switch m.Name {
 			case "$schema", "$id", "$comment", "$anchor", "$vocabulary":

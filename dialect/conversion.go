@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -120,7 +121,7 @@ func (c *conversion) clone(n *schema.Node) *schema.Node {
 func (c *conversion) cloneMarks(from, to *schema.Node) {
 	if m := c.marks[from]; m != nil {
 		twin := *m
-		twin.ops, twin.said = append([]mapping(nil), m.ops...), append([]string(nil), m.said...)
+		twin.ops, twin.said = slices.Clone(m.ops), slices.Clone(m.said)
 		c.marks[to] = &twin
 	}
 	c.count()
@@ -219,10 +220,8 @@ func resolveRef(root, n *schema.Node) *schema.Node {
 // spill keeps words for a schema's own description.
 func (c *conversion) spill(n *schema.Node, words string) {
 	m := c.mark(n)
-	for _, known := range m.said {
-		if known == words {
-			return
-		}
+	if slices.Contains(m.said, words) {
+		return
 	}
 	m.said = append(m.said, words)
 }
@@ -306,17 +305,8 @@ func typesOf(n *schema.Node) []string {
 // fitsTypes reports whether a value has a type that n names, or n names none.
 func fitsTypes(n, v *schema.Node) bool {
 	types, t := typesOf(n), typeOfValue(v)
-	return len(types) == 0 || contains(types, t) || t == "integer" && contains(types, "number") ||
+	return len(types) == 0 || slices.Contains(types, t) || t == "integer" && slices.Contains(types, "number") ||
 		t == "null" && n.Get("nullable").IsBool(true)
-}
-
-func contains(list []string, s string) bool {
-	for _, item := range list {
-		if item == s {
-			return true
-		}
-	}
-	return false
 }
 
 func setTypes(n *schema.Node, names []string) {

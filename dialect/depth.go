@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -124,7 +125,7 @@ func (c *conversion) flattenProperty(n *schema.Node, p schema.Member) bool {
 	}
 	needed := required(inner)
 	outer := required(n)
-	needs := contains(outer, p.Name)
+	needs := slices.Contains(outer, p.Name)
 	if len(needed) == 0 && !needs {
 		return false // {} could not be told from absent
 	}

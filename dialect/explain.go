@@ -90,7 +90,7 @@ func summary(groups [][]schema.Violation) []schema.Violation {
 	all := schema.Violation{Path: path, Keyword: "anyOf"}
 	for _, group := range of {
 		phrase := phraseOf(group, path)
-		if !contains(phrases, phrase) {
+		if !slices.Contains(phrases, phrase) {
 			phrases = append(phrases, phrase)
 		}
 		for _, v := range group {
@@ -222,7 +222,7 @@ func (r *record) ofKind(branches []*schema.Node, v *schema.Node) (only *schema.N
 			target = next
 		}
 		kind := typeOfValue(v)
-		if types := typesOf(target); contains(types, kind) || kind == "integer" && contains(types, "number") || len(types) == 0 {
+		if types := typesOf(target); slices.Contains(types, kind) || kind == "integer" && slices.Contains(types, "number") || len(types) == 0 {
 			if only != nil {
 				return nil
 			}

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -27,7 +28,7 @@ func (c *conversion) dropFormatChoice() {
 	}
 	properties := c.root.Get("properties")
 	n := properties.Get(formatParameter)
-	if n == nil || contains(required(c.root), formatParameter) || !c.plainRoot() || !c.choosesFormat(n) {
+	if n == nil || slices.Contains(required(c.root), formatParameter) || !c.plainRoot() || !c.choosesFormat(n) {
 		return
 	}
 	c.narrow("dropFormatChoice", n, "the result has structured content whatever the form, and the choice costs tokens")
@@ -44,7 +45,7 @@ func announcesData(output *schema.Node) bool {
 		return len(members) > 1
 	}
 	types := typesOf(members[0].Value)
-	return len(types) > 0 && !contains(types, "string")
+	return len(types) > 0 && !slices.Contains(types, "string")
 }
 
 // plainRoot reports whether the properties of the arguments are judged each by
@@ -92,7 +93,7 @@ func (c *conversion) choosesFormat(n *schema.Node) bool {
 	}
 	if len(values) == 0 {
 		words := strings.ToLower(description)
-		return contains(typesOf(n), "string") && !n.Has("pattern") && strings.Contains(words, "json") && strings.Contains(words, "markdown")
+		return slices.Contains(typesOf(n), "string") && !n.Has("pattern") && strings.Contains(words, "json") && strings.Contains(words, "markdown")
 	}
 	var json, markdown bool
 	for _, v := range values {

@@ -1,6 +1,10 @@
 package dialect
 
-import "github.com/dragoman-mcp/dragoman/schema"
+import (
+	"slices"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
 
 // hideReferences takes away what an engine would take for a reference and is none:
 // a member named $ref in a value. Only where a schema stands is a schema, but some
@@ -11,7 +15,7 @@ func (c *conversion) hideReferences() {
 		return
 	}
 	c.each(func(n *schema.Node) {
-		for _, m := range append([]schema.Member(nil), n.Members()...) {
+		for _, m := range slices.Clone(n.Members()) {
 			switch {
 			case holdsSchemas[m.Name] || !hasMember(m.Value, "$ref"):
 			case m.Name == "enum" || m.Name == "const":

@@ -43,7 +43,7 @@ func (c *conversion) nameNone(n *schema.Node) {
 // textless reports whether no text fits n, by its types and values.
 func textless(n *schema.Node) bool {
 	types, values := typesOf(n), literals(n)
-	return len(types) > 0 && !contains(types, "string") ||
+	return len(types) > 0 && !slices.Contains(types, "string") ||
 		len(values) > 0 && !slices.ContainsFunc(values, func(v *schema.Node) bool { return v.Kind() == schema.String })
 }
 

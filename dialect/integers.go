@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,12 +31,7 @@ func hasFraction(v *schema.Node) bool {
 			return true
 		}
 	}
-	for _, item := range v.Items() {
-		if hasFraction(item) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Items(), hasFraction)
 }
 
 type integers struct {
@@ -54,10 +50,10 @@ func (w *integers) walk(v *schema.Node, schemas []*schema.Node, path string, put
 		integer := false
 		for _, n := range all {
 			t := typesOf(n)
-			if contains(t, "number") {
+			if slices.Contains(t, "number") {
 				return
 			}
-			integer = integer || contains(t, "integer")
+			integer = integer || slices.Contains(t, "integer")
 		}
 		if integer {
 			put(schema.NewNumber(plain))

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -46,11 +47,11 @@ func (c *conversion) leaveLiteral(n *schema.Node, keyword, why string) {
 func typesOfValues(values []*schema.Node) []string {
 	var types []string
 	for _, v := range values {
-		if t := typeOfValue(v); !contains(types, t) {
+		if t := typeOfValue(v); !slices.Contains(types, t) {
 			types = append(types, t)
 		}
 	}
-	if contains(types, "number") && contains(types, "integer") {
+	if slices.Contains(types, "number") && slices.Contains(types, "integer") {
 		types = append(types[:0:0], types...)
 		for i, t := range types {
 			if t == "integer" {

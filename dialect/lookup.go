@@ -135,7 +135,7 @@ func (s *Spec) validate() error {
 		}
 	}
 	for _, choice := range s.Wire.ToolChoice {
-		if !contains([]string{"auto", "none", "required", "named"}, choice) {
+		if !slices.Contains([]string{"auto", "none", "required", "named"}, choice) {
 			return fmt.Errorf("tool_choice: %q is none of auto, none, required, named", choice)
 		}
 	}
@@ -164,10 +164,10 @@ func (r *Rules) validate() error {
 	if _, err := regexp.Compile(r.PropertyName); err != nil {
 		return fmt.Errorf("property_name: %w", err)
 	}
-	if !contains([]string{"", "int64", "double"}, r.Bounds) {
+	if !slices.Contains([]string{"", "int64", "double"}, r.Bounds) {
 		return fmt.Errorf("bounds: %q is none of int64, double", r.Bounds)
 	}
-	if !contains([]string{"", "whole", "exact"}, r.Tuples) {
+	if !slices.Contains([]string{"", "whole", "exact"}, r.Tuples) {
 		return fmt.Errorf("tuples: %q is none of whole, exact", r.Tuples)
 	}
 	if _, err := regexp.Compile(r.Literals); err != nil {
@@ -176,10 +176,10 @@ func (r *Rules) validate() error {
 	if _, err := regexp.Compile(r.NamesBesideOpen); err != nil {
 		return fmt.Errorf("names_beside_open: %w", err)
 	}
-	if !contains([]string{"", "union"}, r.Any) {
+	if !slices.Contains([]string{"", "union"}, r.Any) {
 		return fmt.Errorf("any: %q is not union", r.Any)
 	}
-	if !contains([]string{"", "closed", "all_required"}, r.Form) {
+	if !slices.Contains([]string{"", "closed", "all_required"}, r.Form) {
 		return fmt.Errorf("form: %q is neither closed nor all_required", r.Form)
 	}
 	return nil

@@ -72,7 +72,7 @@ func (c *conversion) lost(n *schema.Node, declared, kept *declaring) (string, bo
 // takes reports whether n can be of a type, as far as its types say.
 func takes(n *schema.Node, name string) bool {
 	types := typesOf(n)
-	return len(types) == 0 || contains(types, name)
+	return len(types) == 0 || slices.Contains(types, name)
 }
 
 // A declaring finds the members that a schema declares, by itself and by the schemas in

@@ -1,6 +1,10 @@
 package dialect
 
-import "github.com/dragoman-mcp/dragoman/schema"
+import (
+	"slices"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
 
 // mergeAllOf replaces allOf by one schema that says the same. What cannot be
 // merged goes to the description.
@@ -235,10 +239,8 @@ func (m *merging) confine(other, one, extra *schema.Node) bool {
 		if !extra.IsBool(false) {
 			return false
 		}
-		for _, name := range append(required(one), required(other)...) {
-			if name == p.Name {
-				return false // nothing would ever fit; better left to the validation
-			}
+		if slices.Contains(append(required(one), required(other)...), p.Name) {
+			return false // nothing would ever fit; better left to the validation
 		}
 		return false
 	}
@@ -261,7 +263,7 @@ func (m *merging) keyword(name string, mine, theirs *schema.Node) bool {
 	case "required":
 		names := required(m.out)
 		for _, item := range theirs.Items() {
-			if !contains(names, item.Text()) {
+			if !slices.Contains(names, item.Text()) {
 				names = append(names, item.Text())
 			}
 		}
@@ -294,9 +296,9 @@ func (m *merging) types(mine, theirs *schema.Node) bool {
 	var both []string
 	for _, t := range a {
 		switch {
-		case contains(b, t), t == "integer" && contains(b, "number"):
+		case slices.Contains(b, t), t == "integer" && slices.Contains(b, "number"):
 			both = append(both, t)
-		case t == "number" && contains(b, "integer"):
+		case t == "number" && slices.Contains(b, "integer"):
 			both = append(both, "integer")
 		}
 	}

@@ -1,17 +1,21 @@
 package dialect
 
-import "github.com/dragoman-mcp/dragoman/schema"
+import (
+	"slices"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
 
 // addMissing gives objects properties and arrays items where they must have
 // them.
 func (c *conversion) addMissing() {
 	c.each(func(n *schema.Node) {
 		types := typesOf(n)
-		if contains(types, "object") && !n.Has("properties") && (c.rules.bad(PropertiesMissing) || n == c.root) {
+		if slices.Contains(types, "object") && !n.Has("properties") && (c.rules.bad(PropertiesMissing) || n == c.root) {
 			n.Set("properties", schema.NewObject())
 			c.say("addMissingProperties", n, "an object without properties is refused")
 		}
-		if contains(types, "array") && !n.Has("items") && c.rules.bad(ItemsMissing) {
+		if slices.Contains(types, "array") && !n.Has("items") && c.rules.bad(ItemsMissing) {
 			n.Set("items", c.anyItems(n))
 			c.say("addMissingItems", n, "an array without items is refused")
 		}
@@ -28,7 +32,7 @@ func (c *conversion) itemsFromUnevaluated() {
 			return
 		}
 		alone := c.target(n) == nil && !n.Has("contains") && !judgedInPlace(n)
-		missing := c.rules.bad(ItemsMissing) && contains(typesOf(n), "array")
+		missing := c.rules.bad(ItemsMissing) && slices.Contains(typesOf(n), "array")
 		switch {
 		case alone:
 			n.Rename("unevaluatedItems", "items")

@@ -27,7 +27,7 @@ func (c *conversion) openExplicitly() {
 		return
 	}
 	c.each(func(n *schema.Node) {
-		if n != c.root && contains(typesOf(n), "object") && freeMembers(n) && !c.mark(n).closed && !n.Has("additionalProperties") && !n.Has("patternProperties") && !n.Has("unevaluatedProperties") {
+		if n != c.root && slices.Contains(typesOf(n), "object") && freeMembers(n) && !c.mark(n).closed && !n.Has("additionalProperties") && !n.Has("patternProperties") && !n.Has("unevaluatedProperties") {
 			n.Set("additionalProperties", schema.NewBool(true))
 			c.say("openExplicitly", n, "without a word on it the object would be closed")
 		}
@@ -195,7 +195,7 @@ func (c *conversion) beside(name string) map[*schema.Node]bool {
 	c.each(func(n *schema.Node) {
 		branches := n.Get("anyOf").Items()
 		for _, branch := range branches {
-			if t := typesOf(branch); len(t) == 0 || contains(t, name) {
+			if t := typesOf(branch); len(t) == 0 || slices.Contains(t, name) {
 				for _, other := range branches {
 					found[other] = true
 				}

@@ -97,7 +97,7 @@ func (t *telling) passesFor(a, b *schema.Node) bool {
 	for _, p := range mine.Members() {
 		other := theirs.Get(p.Name)
 		more = more || other == nil
-		if other != nil && (contains(required(a), p.Name) || contains(required(b), p.Name)) && t.apart(t.referred(p.Value), t.referred(other)) {
+		if other != nil && (slices.Contains(required(a), p.Name) || slices.Contains(required(b), p.Name)) && t.apart(t.referred(p.Value), t.referred(other)) {
 			return false
 		}
 	}
@@ -112,7 +112,7 @@ func (t *telling) passesFor(a, b *schema.Node) bool {
 // closesByItself reports whether silence closes n, which is open to the server.
 func (c *conversion) closesByItself(n *schema.Node) bool {
 	types := typesOf(n)
-	return !c.mark(n).closed && (len(types) == 0 || contains(types, "object")) && len(n.Get("properties").Members()) > 0 &&
+	return !c.mark(n).closed && (len(types) == 0 || slices.Contains(types, "object")) && len(n.Get("properties").Members()) > 0 &&
 		!n.Has("additionalProperties") && !n.Has("patternProperties") && !n.Has("unevaluatedProperties")
 }
 

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -60,7 +61,7 @@ func closeAllSilent(n *schema.Node) {
 	for sub := range n.Subschemas() {
 		closeAllSilent(sub.Node)
 	}
-	if contains(typesOf(n), "object") && !n.Has("additionalProperties") && !n.Has("unevaluatedProperties") {
+	if slices.Contains(typesOf(n), "object") && !n.Has("additionalProperties") && !n.Has("unevaluatedProperties") {
 		n.Set("additionalProperties", schema.NewBool(false))
 	}
 }

@@ -360,7 +360,7 @@ func (g *generator) members(v, n *schema.Node, depth int) {
 	}
 	needed := required(n)
 	for _, p := range n.Get("properties").Members() {
-		if v.Has(p.Name) || !contains(needed, p.Name) && (depth > 6 || g.r.IntN(3) > 0) {
+		if v.Has(p.Name) || !slices.Contains(needed, p.Name) && (depth > 6 || g.r.IntN(3) > 0) {
 			continue
 		}
 		v.Set(p.Name, g.value(p.Value, depth+1))

@@ -3,6 +3,7 @@ package dialect
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -49,7 +50,7 @@ type tolerant struct {
 }
 
 func (r *tolerant) used(rule string) {
-	if !contains(r.rules, rule) {
+	if !slices.Contains(r.rules, rule) {
 		r.rules = append(r.rules, rule)
 	}
 }
@@ -403,7 +404,7 @@ func (r *tolerant) rest(value *schema.Node) (*schema.Node, error) {
 		case c == '}' || c == ']':
 			r.used("extraClosers")
 			r.at++
-		case strings.HasPrefix(r.in[r.at:], "```") && contains(r.rules, "codeFence"):
+		case strings.HasPrefix(r.in[r.at:], "```") && slices.Contains(r.rules, "codeFence"):
 			r.at += 3
 		case c == '{':
 			next, err := r.value(0)

@@ -117,7 +117,7 @@ func (c *conversion) besideOpen(n *schema.Node) *regexp.Regexp {
 }
 
 func (c *conversion) legalProperty(name string) bool {
-	return (c.propertyName == nil || c.propertyName.MatchString(name)) && !contains(c.rules.ReservedNames, name)
+	return (c.propertyName == nil || c.propertyName.MatchString(name)) && !slices.Contains(c.rules.ReservedNames, name)
 }
 
 // propertyNameFor returns a legal name that no other property of the tool has, and that this
@@ -155,7 +155,7 @@ func (c *conversion) unusedName(name string) string {
 		candidate := base
 		if i > 1 {
 			candidate = base + "_" + strconv.Itoa(i)
-		} else if contains(c.rules.ReservedNames, base) {
+		} else if slices.Contains(c.rules.ReservedNames, base) {
 			candidate = base + "_"
 		}
 		if !c.properties[candidate] && c.legalProperty(candidate) {

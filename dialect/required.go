@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -15,7 +16,7 @@ func (c *conversion) declareRequired() {
 		return
 	}
 	c.each(func(n *schema.Node) {
-		if !contains(typesOf(n), "object") || !n.Has("required") {
+		if !slices.Contains(typesOf(n), "object") || !n.Has("required") {
 			return
 		}
 		further := c.furtherMembers(n)

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -29,7 +30,7 @@ func (c *conversion) settleRoot() (reason string) {
 	}
 	switch t := typesOf(c.root); {
 	case len(t) == 1 && t[0] == "object":
-	case contains(t, "object"):
+	case slices.Contains(t, "object"):
 		setTypes(c.root, []string{"object"})
 		c.say("settleRoot", c.root, "arguments are always an object")
 	case len(t) > 0:
@@ -98,7 +99,7 @@ func (c *conversion) mergeRootUnion(keyword string, union *schema.Node, sealed b
 	var branches []*schema.Node
 	for _, branch := range union.Items() {
 		branch = c.resolved(branch)
-		if t := typesOf(branch); len(t) > 0 && !contains(t, "object") || impossible(branch) {
+		if t := typesOf(branch); len(t) > 0 && !slices.Contains(t, "object") || impossible(branch) {
 			continue
 		}
 		if branch.Has("allOf") {
@@ -126,7 +127,7 @@ func (c *conversion) mergeRootUnion(keyword string, union *schema.Node, sealed b
 		} else {
 			var both []string
 			for _, name := range common {
-				if contains(names, name) {
+				if slices.Contains(names, name) {
 					both = append(both, name)
 				}
 			}
@@ -144,7 +145,7 @@ func (c *conversion) mergeRootUnion(keyword string, union *schema.Node, sealed b
 	}
 	names := required(c.root)
 	for _, name := range common {
-		if !contains(names, name) {
+		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -17,7 +18,7 @@ func (c *conversion) acceptNulls() {
 		var op nullAbsent
 		op.drop = true
 		for _, p := range n.Get("properties").Members() {
-			if contains(needed, p.Name) || c.acceptsNull(p.Value) {
+			if slices.Contains(needed, p.Name) || c.acceptsNull(p.Value) {
 				continue
 			}
 			if c.addNull(p.Value) {
@@ -52,7 +53,7 @@ func (c *conversion) countsMembers(n *schema.Node, names []string) bool {
 			return true
 		}
 		for _, name := range required(s) {
-			if s != n && contains(names, name) {
+			if s != n && slices.Contains(names, name) {
 				return true
 			}
 		}
@@ -81,7 +82,7 @@ func acceptsNull(root, n *schema.Node, depth int) bool {
 	if n.Get("nullable").IsBool(true) {
 		return true
 	}
-	if t := typesOf(n); len(t) > 0 && !contains(t, "null") {
+	if t := typesOf(n); len(t) > 0 && !slices.Contains(t, "null") {
 		return false
 	}
 	if v := n.Get("const"); v != nil && v.Kind() != schema.Null {
@@ -174,7 +175,7 @@ func (c *conversion) makeStrict() {
 		if c.failed != "" || n.Kind() != schema.Object {
 			return
 		}
-		if !contains(typesOf(n), "object") {
+		if !slices.Contains(typesOf(n), "object") {
 			return
 		}
 		properties := n.Get("properties").Members()
@@ -211,7 +212,7 @@ func (c *conversion) requireAll(n *schema.Node, properties []schema.Member) {
 	var names []string
 	for _, p := range properties {
 		names = append(names, p.Name)
-		if contains(needed, p.Name) {
+		if slices.Contains(needed, p.Name) {
 			continue
 		}
 		if c.acceptsNull(p.Value) {

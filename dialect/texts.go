@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,7 +59,7 @@ func (c *conversion) spellable(p string) bool {
 
 // plainText reports whether n describes texts by what it says of them alone.
 func plainText(n *schema.Node) bool {
-	return contains(typesOf(n), "string") && !n.Has("enum") && !n.Has("const") && !n.Has("$ref")
+	return slices.Contains(typesOf(n), "string") && !n.Has("enum") && !n.Has("const") && !n.Has("$ref")
 }
 
 // writeFormat writes a format as a pattern where the engine does not hold it, or
@@ -71,7 +72,7 @@ func (c *conversion) writeFormat(n *schema.Node) {
 	}
 	pattern := n.Get("pattern")
 	if pattern == nil {
-		if contains(c.rules.Formats, name) || !c.spellable(patterns[0]) {
+		if slices.Contains(c.rules.Formats, name) || !c.spellable(patterns[0]) {
 			return
 		}
 		n.Set("pattern", schema.NewString(patterns[0]))

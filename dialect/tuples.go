@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,7 +61,7 @@ func (c *conversion) writeWhole(n *schema.Node, prefix []*schema.Node) bool {
 	least, ok := count(n, "minItems", 0)
 	most, bounded := count(n, "maxItems", -1)
 	types, rest := typesOf(n), n.Get("items")
-	if !ok || !bounded || !contains(types, "array") || len(types) > 2 || len(types) == 2 && !contains(types, "null") ||
+	if !ok || !bounded || !slices.Contains(types, "array") || len(types) > 2 || len(types) == 2 && !slices.Contains(types, "null") ||
 		n.Has("anyOf") || n.Has("oneOf") || n.Has("$ref") || n.Has("enum") || n.Has("const") {
 		return false
 	}
@@ -107,7 +108,7 @@ func (c *conversion) chooseForm(n, whole *schema.Node, prefix []*schema.Node, le
 		}
 		forms = append(forms, form)
 	}
-	if contains(typesOf(n), "null") {
+	if slices.Contains(typesOf(n), "null") {
 		forms = append(forms, c.made(schema.NewObject(schema.Member{Name: "type", Value: schema.NewString("null")}), n))
 	}
 	for _, m := range append([]schema.Member(nil), n.Members()...) {
@@ -135,7 +136,7 @@ func (c *conversion) tupleForm(n *schema.Node, items []*schema.Node, least int) 
 		form.Set("minItems", schema.NewNumber(itoa(least)))
 	}
 	for _, m := range n.Members() {
-		if judges(m.Name) && !form.Has(m.Name) && !contains([]string{"items", "prefixItems", "minItems", "maxItems"}, m.Name) {
+		if judges(m.Name) && !form.Has(m.Name) && !slices.Contains([]string{"items", "prefixItems", "minItems", "maxItems"}, m.Name) {
 			form.Set(m.Name, m.Value.Clone())
 		}
 	}

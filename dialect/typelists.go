@@ -41,7 +41,7 @@ func loneTypeList(n *schema.Node) bool {
 	for _, m := range n.Members() {
 		switch {
 		case m.Name == "type", !judges(m.Name):
-		case m.Name == "enum" && len(types) == 2 && contains(types, "null") && !contains(types, "object") && !contains(types, "array"):
+		case m.Name == "enum" && len(types) == 2 && slices.Contains(types, "null") && !slices.Contains(types, "object") && !slices.Contains(types, "array"):
 		default:
 			return false
 		}

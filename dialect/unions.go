@@ -106,7 +106,7 @@ func (c *conversion) closes(n *schema.Node) bool {
 	if extra := n.Get("additionalProperties"); extra != nil {
 		return extra.IsBool(false)
 	}
-	return c.rules.ClosedBySilence && contains(typesOf(n), "object") && (n == c.root || len(n.Get("properties").Members()) > 0) &&
+	return c.rules.ClosedBySilence && slices.Contains(typesOf(n), "object") && (n == c.root || len(n.Get("properties").Members()) > 0) &&
 		!n.Has("patternProperties") && !n.Has("unevaluatedProperties")
 }
 
@@ -336,7 +336,7 @@ func conflict(a, b *schema.Node) bool {
 		return false
 	}
 	for _, t := range x {
-		if contains(y, t) || t == "integer" && contains(y, "number") || t == "number" && contains(y, "integer") {
+		if slices.Contains(y, t) || t == "integer" && slices.Contains(y, "number") || t == "number" && slices.Contains(y, "integer") {
 			return false
 		}
 	}
@@ -352,7 +352,7 @@ func (c *conversion) collapseItemUnions() {
 	c.each(func(n *schema.Node) {
 		items := n.Get("items")
 		for _, branch := range items.Get("anyOf").Items() {
-			if !contains(typesOf(branch), "array") {
+			if !slices.Contains(typesOf(branch), "array") {
 				continue
 			}
 			c.spill(items, "originally "+snippet(items.Get("anyOf"), 200))

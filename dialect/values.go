@@ -1,7 +1,8 @@
 package dialect
 
 import (
-	"sort"
+	"maps"
+	"slices"
 
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -51,14 +52,10 @@ func (c *conversion) inferTypes() {
 		if found["number"] {
 			delete(found, "integer")
 		}
-		var names []string
-		for t := range found {
-			names = append(names, t)
-		}
+		names := slices.Sorted(maps.Keys(found))
 		if len(names) == 0 {
 			return
 		}
-		sort.Strings(names)
 		if len(values) > 0 {
 			c.say("inferTypes", n, "a schema without a type is not taken")
 		} else {
@@ -178,7 +175,7 @@ func (c *conversion) writeEnumsAsText() {
 		switch {
 		case len(kinds) == 1 && kinds["string"]:
 			return
-		case len(kinds) == 1 && kinds["boolean"] && len(members) == 2 && contains(typesOf(n), "boolean"):
+		case len(kinds) == 1 && kinds["boolean"] && len(members) == 2 && slices.Contains(typesOf(n), "boolean"):
 			if c.rules.bad(EnumNumber) {
 				n.Delete("enum")
 				c.say("writeEnumsAsText", n, "true and false are all that a boolean can be")
@@ -221,7 +218,7 @@ func (c *conversion) besideTexts() map[*schema.Node]bool {
 func (c *conversion) takesTexts(n *schema.Node) bool {
 	n = c.referred(n)
 	if types := typesOf(n); len(types) > 0 {
-		return contains(types, "string")
+		return slices.Contains(types, "string")
 	}
 	for _, m := range n.Get("enum").Items() {
 		if m.Kind() == schema.String {

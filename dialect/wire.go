@@ -1,5 +1,7 @@
 package dialect
 
+import "slices"
+
 // Wire is what a dialect wants of a request beside the schemas of its tools.
 // The zero value is an API that does all that OpenAI's Chat Completions does.
 type Wire struct {
@@ -71,10 +73,5 @@ func (w *Wire) Accepts(choice string) bool {
 	if len(w.ToolChoice) == 0 {
 		return true
 	}
-	for _, c := range w.ToolChoice {
-		if c == choice {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(w.ToolChoice, choice)
 }

@@ -197,22 +197,13 @@ func (g *gateway) offers(up *upstream, names ...string) *gateway {
 		g.chat("SAY what is offered?")
 		got = up.last().names()
 		for _, want := range names {
-			if !contains(got, want) {
+			if !slices.Contains(got, want) {
 				return false
 			}
 		}
 		return true
 	})
 	return g
-}
-
-func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
-	}
-	return false
 }
 
 // until tries something over and over, for a minute.

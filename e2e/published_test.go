@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -161,9 +162,7 @@ func (s *publishedServer) entry(t *testing.T, file, home string) server {
 	for _, name := range []string{"HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"} {
 		env[name] = "http://127.0.0.1:9"
 	}
-	for name, value := range s.env {
-		env[name] = value
-	}
+	maps.Copy(env, s.env)
 	return server{"command": program, "args": args, "env": env, "startup_timeout": "4m"}
 }
 

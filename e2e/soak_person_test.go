@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -100,9 +101,7 @@ func (p *person) body(model string, stream bool, prompt string, more map[string]
 		"model": model, "stream": stream, "user": p.conversation,
 		"messages": []any{map[string]any{"role": "user", "content": prompt}},
 	}
-	for name, value := range more {
-		request[name] = value
-	}
+	maps.Copy(request, more)
 	body, err := json.Marshal(request)
 	if err != nil {
 		panic(err)

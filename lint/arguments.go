@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
@@ -212,12 +213,7 @@ func partsExplained(n *schema.Node) bool {
 var argumentEnd = pattern.Of("^[`\"')]?\\s*(\\([^)]*\\))?\\s*[:：-]")
 
 func untyped(n *schema.Node) bool {
-	for _, keyword := range []string{"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "properties", "items"} {
-		if n.Has(keyword) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "properties", "items"}, n.Has)
 }
 
 func closed(n *schema.Node) bool {
@@ -232,12 +228,7 @@ var dateForm = pattern.Of(`\b(YYYY-MM-DD|yyyy-mm-dd|ISO[ -]?8601)\b`)
 
 // free reports whether a string may be any string.
 func free(n *schema.Node) bool {
-	for _, keyword := range []string{"enum", "const", "pattern", "format", "$ref", "anyOf", "oneOf", "allOf"} {
-		if n.Has(keyword) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{"enum", "const", "pattern", "format", "$ref", "anyOf", "oneOf", "allOf"}, n.Has)
 }
 
 var (

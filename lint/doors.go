@@ -32,9 +32,7 @@ func (w *watcher) doors() {
 	c := w.main
 	knock := func(name string, change map[string]string) {
 		m := w.message(c, "tools/list", params())
-		for k, v := range change {
-			m.header[k] = v
-		}
+		maps.Copy(m.header, change)
 		w.note(name, w.send(c, m, patience))
 	}
 	knock(askOrigin, map[string]string{"Origin": "https://" + foreign, "Sec-Fetch-Site": "cross-site"})

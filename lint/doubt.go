@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
@@ -27,10 +28,8 @@ func doubt(t *Tool) (name string) {
 		if !ok || name != "" {
 			return
 		}
-		for _, known := range []string{"enum", "const", "format", "pattern", "$ref", "anyOf", "oneOf", "allOf", "examples", "default", "items", "properties"} {
-			if n.Has(known) {
-				return
-			}
+		if slices.ContainsFunc([]string{"enum", "const", "format", "pattern", "$ref", "anyOf", "oneOf", "allOf", "examples", "default", "items", "properties"}, n.Has) {
+			return
 		}
 		open := false
 		switch n.Get("type").Text() {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,9 +23,7 @@ func tellingOf(f *Finding) telling { return telling{f.Rule, f.Server, f.Tool, f.
 
 func newTeller(o *Options, now time.Time) *teller {
 	t := &teller{o: o, now: now, left: Baseline{}, told: map[telling]int{}}
-	for key, n := range o.Baseline {
-		t.left[key] = n
-	}
+	maps.Copy(t.left, o.Baseline)
 	return t
 }
 

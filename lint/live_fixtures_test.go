@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -134,9 +135,7 @@ var liveFixtures = map[string]liveFixture{
 		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			rec := httptest.NewRecorder()
 			next.ServeHTTP(rec, r)
-			for name, values := range rec.Header() {
-				w.Header()[name] = values
-			}
+			maps.Copy(w.Header(), rec.Header())
 			if rec.Code == http.StatusOK && rec.Header().Get("Content-Type") == "application/json" {
 				w.Header().Set("Content-Type", "text/event-stream")
 				fmt.Fprintf(w, "event: message\ndata: %s\n\n", rec.Body)

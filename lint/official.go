@@ -160,9 +160,7 @@ func (w *watcher) endSession(id string) {
 	if err != nil {
 		return
 	}
-	for name, values := range web.header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, web.header)
 	req.Header.Set("Mcp-Session-Id", id)
 	if resp, err := web.client.Do(req); err == nil {
 		resp.Body.Close()

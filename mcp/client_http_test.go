@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -211,9 +212,7 @@ func TestRefusalsDecideNothing(t *testing.T) {
 				requests := 0
 				_, err := Connect(t.Context(), serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					requests++
-					for k, v := range tc.header {
-						w.Header()[k] = v
-					}
+					maps.Copy(w.Header(), tc.header)
 					w.WriteHeader(tc.status)
 					_, _ = io.WriteString(w, "no")
 				})), nil)

@@ -2,6 +2,7 @@ package rehearsal_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -59,9 +60,7 @@ func TestLogprobs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body := request{"messages": user("SAY " + text), "logprobs": true, "top_logprobs": 5}
-			for k, v := range tt.more {
-				body[k] = v
-			}
+			maps.Copy(body, tt.more)
 			_, data := send(t, &rehearsal.Model{}, body.String())
 			whole, candidates := decode[likelihoods](t, data).tokens(t)
 			if got := strings.Join(whole, ""); got != tt.want || candidates != len(whole) {

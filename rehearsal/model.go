@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -100,10 +101,8 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 func allow(w http.ResponseWriter, req *http.Request, methods ...string) bool {
-	for _, method := range methods {
-		if req.Method == method {
-			return true
-		}
+	if slices.Contains(methods, req.Method) {
+		return true
 	}
 	w.Header().Set("Allow", strings.Join(methods, ", "))
 	writeProblem(w, &problem{405, fmt.Sprintf("Not allowed to %s on %s.", req.Method, req.URL.Path), "invalid_request_error", "", "method_not_supported"})

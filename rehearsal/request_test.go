@@ -2,6 +2,7 @@ package rehearsal_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -50,9 +51,7 @@ func TestScript(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := &rehearsal.Model{}
 			body := request{"tools": toolset(weatherTool, sumTool), "messages": user(tt.text)}
-			for k, v := range tt.more {
-				body[k] = v
-			}
+			maps.Copy(body, tt.more)
 			var got []string
 			for range 9 {
 				c := complete(t, m, body.String()).Choices[0]

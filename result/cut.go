@@ -1,8 +1,9 @@
 package result
 
 import (
+	"cmp"
 	"iter"
-	"sort"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -376,12 +377,8 @@ func (c *cutter) divide(n node, depth, room int) (parts []child, shares []int, l
 		return 0
 	}
 	want := func(i int) int { return max(0, parts[i].chars-shares[i]) }
-	sort.SliceStable(order, func(x, y int) bool {
-		x, y = order[x], order[y]
-		if rank(x) != rank(y) {
-			return rank(x) > rank(y)
-		}
-		return want(x) < want(y)
+	slices.SortStableFunc(order, func(x, y int) int {
+		return cmp.Or(cmp.Compare(rank(y), rank(x)), cmp.Compare(want(x), want(y)))
 	})
 	for len(order) > 0 {
 		same := 1

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strconv"
 	"strings"
@@ -118,9 +119,7 @@ func (r *reader) restore(pointer string, unit Unit) any {
 		case []any:
 			items = append(items, v...)
 		case map[string]any:
-			for name, value := range v {
-				members[name] = value
-			}
+			maps.Copy(members, v)
 		}
 		if !p.HasMore {
 			break

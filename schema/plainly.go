@@ -2,6 +2,7 @@ package schema
 
 import (
 	"math/big"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -100,12 +101,7 @@ func init() { // the judges call each other
 }
 
 func anyOf(list *Node, is func(*Node) bool) bool {
-	for _, n := range list.Items() {
-		if is(n) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list.Items(), is)
 }
 
 // plainType reports whether a value is of a type, or of one of a list of types.

@@ -1,6 +1,9 @@
 package schema
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // typeNames are the types of JSON Schema.
 var typeNames = map[string]bool{
@@ -166,7 +169,7 @@ func (a *admission) sanitizeNames(n *Node, m Member) {
 // sanitizeHolder drops what stands where a schema should but is none.
 func (a *admission) sanitizeHolder(n *Node, m Member) {
 	why := "a schema is an object or a boolean"
-	for _, inner := range append([]Member(nil), m.Value.members...) {
+	for _, inner := range slices.Clone(m.Value.members) {
 		if k := inner.Value.Kind(); k == Object || k == Bool || m.Name == "dependencies" && k == Array {
 			continue
 		}
@@ -221,7 +224,7 @@ func (a *admission) upgrade() *Refusal {
 // dropRefSiblings takes away what drafts up to 7 say to ignore beside $ref.
 // What only describes stays: models read it.
 func (a *admission) dropRefSiblings(n *Node) {
-	for _, m := range append([]Member(nil), n.members...) {
+	for _, m := range slices.Clone(n.members) {
 		switch m.Name {
 		case "$ref", "description", "title", "default", "examples", "$comment", "$defs", "definitions", "$schema", "$id":
 			continue

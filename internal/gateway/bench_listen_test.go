@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -43,9 +44,7 @@ func BenchmarkListening(b *testing.B) {
 			session := begin("", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`)
 			begin(session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 			header := map[string]string{"Mcp-Session-Id": session}
-			for k, v := range legacy {
-				header[k] = v
-			}
+			maps.Copy(header, legacy)
 			return openStream(b, at, "GET", header, "")
 		}},
 	} {

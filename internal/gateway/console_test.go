@@ -3,6 +3,7 @@ package gateway
 import (
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -51,9 +52,7 @@ func (b *browser) send(method, path string, form url.Values) (status int, page s
 		req.Header.Set("Origin", b.base)
 		req.Header.Set("Sec-Fetch-Site", "same-origin")
 	}
-	for name, values := range b.header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, b.header)
 	res, err := b.client.Do(req)
 	if err != nil {
 		b.Fatal(err)

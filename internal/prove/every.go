@@ -1,6 +1,10 @@
 package prove
 
-import "github.com/dragoman-mcp/dragoman/schema"
+import (
+	"slices"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
 
 // maxEvery is the number of calls up to which all of a tool's are tried.
 const maxEvery = 2000
@@ -31,10 +35,8 @@ func everyValue(root, n *schema.Node, depth int) (values []*schema.Node, ok bool
 	if enum := n.Get("enum").Items(); len(enum) > 0 {
 		return enum, len(enum) <= maxEvery
 	}
-	for _, keyword := range []string{"anyOf", "oneOf", "allOf", "if", "not", "patternProperties", "dependentSchemas"} {
-		if n.Has(keyword) {
-			return nil, false
-		}
+	if slices.ContainsFunc([]string{"anyOf", "oneOf", "allOf", "if", "not", "patternProperties", "dependentSchemas"}, n.Has) {
+		return nil, false
 	}
 	switch n.Get("type").Text() {
 	case "boolean":

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -72,9 +73,7 @@ func (s *sampler) ask(ctx context.Context, call dragoman.Call, asks *dragoman.As
 		if answers == nil || err != nil {
 			return answers, err
 		}
-		for key, reply := range answers.Replies {
-			replies[key] = reply
-		}
+		maps.Copy(replies, answers.Replies)
 	}
 	return &dragoman.Answers{Replies: replies}, nil
 }

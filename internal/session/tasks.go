@@ -162,7 +162,7 @@ func (t *tasked) about(ctx context.Context, call dragoman.Call) (dragoman.Result
 	}
 	if res.Asks != nil {
 		asks := *res.Asks
-		asks.Questions = append([]dragoman.Question(nil), asks.Questions...)
+		asks.Questions = slices.Clone(asks.Questions)
 		for i := range asks.Questions {
 			asks.Questions[i].Params = relay.RenameTask(asks.Questions[i].Params, original, id)
 		}

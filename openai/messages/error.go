@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 
@@ -129,9 +130,7 @@ func WriteError(w http.ResponseWriter, e *model.Error) { writeError(w, e, false)
 
 func writeError(w http.ResponseWriter, e *model.Error, pictures bool) {
 	h := w.Header()
-	for name, values := range e.Header {
-		h[name] = values
-	}
+	maps.Copy(h, e.Header)
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Content-Type-Options", "nosniff")
 	if e.ID != "" {

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -175,9 +176,7 @@ func (e *Error) JSON() json.RawMessage {
 // Write answers a request with the error.
 func (e *Error) Write(w http.ResponseWriter) {
 	h := w.Header()
-	for name, values := range e.Header {
-		h[name] = values
-	}
+	maps.Copy(h, e.Header)
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Content-Type-Options", "nosniff")
 	if e.ID != "" {

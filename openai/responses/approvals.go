@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -61,9 +62,7 @@ func (c *Conversation) readApprovals(t *recall.Thread) error {
 		for _, id := range answers.IDs {
 			known[recall.AskKey(id)] = turn
 		}
-		for key, turn := range c.request.known {
-			known[key] = turn
-		}
+		maps.Copy(known, c.request.known)
 		t.Request.Known = known
 	}
 	t.Request.Answers = answers

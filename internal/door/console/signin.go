@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -193,9 +194,7 @@ func (c *Console) form(r *http.Request) door.Form {
 	lang := language(r)
 	return func(w http.ResponseWriter, e *model.Error) {
 		guard(w)
-		for name, values := range e.Header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), e.Header)
 		if e.Status == http.StatusUnauthorized {
 			w.Header().Del("WWW-Authenticate")
 			c.write(w, e.Status, lang, "sign-in.html", view{Title: "Sign in", Data: signInData{Keys: c.o.Required(), Next: next(r.URL.RequestURI()), At: c.at()}})

@@ -142,11 +142,8 @@ func ask(t *target, asking []*policy) Verdict {
 func both(a, b []string) []string {
 	common := []string{}
 	for _, name := range a {
-		for _, other := range b {
-			if name == other {
-				common = append(common, name)
-				break
-			}
+		if slices.Contains(b, name) {
+			common = append(common, name)
 		}
 	}
 	return common

@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,9 +25,7 @@ func TestEmptyParameters(t *testing.T) {
 			if challenge := recorded.Header().Get("WWW-Authenticate"); challenge != "" {
 				recorded.Header().Set("WWW-Authenticate", change(challenge))
 			}
-			for name, values := range recorded.Header() {
-				rw.Header()[name] = values
-			}
+			maps.Copy(rw.Header(), recorded.Header())
 			rw.WriteHeader(recorded.Code)
 			_, _ = rw.Write(recorded.Body.Bytes())
 		})

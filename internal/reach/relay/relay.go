@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -162,7 +163,7 @@ func (t relayed) withTask(ctx context.Context, call dragoman.Call, id, ours stri
 	res.Content = RenameTask(res.Content, id, ours)
 	if res.Asks != nil {
 		asks := *res.Asks
-		asks.Questions = append([]dragoman.Question(nil), asks.Questions...)
+		asks.Questions = slices.Clone(asks.Questions)
 		for i := range asks.Questions {
 			asks.Questions[i].Params = RenameTask(asks.Questions[i].Params, id, ours)
 		}

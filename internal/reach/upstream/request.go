@@ -65,9 +65,7 @@ func (u *Upstream) NewRequest(ctx context.Context, r Request) (*http.Request, er
 		Header:     make(http.Header, len(r.Header)+len(u.header)+1),
 	}).WithContext(ctx)
 	copyHeader(req.Header, r, r.ClientCredentials && !u.HasKey)
-	for name, values := range u.header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, u.header)
 	if u.Speaks(Messages) && u.HasKey && (r.Path == "/messages" || strings.HasPrefix(r.Path, "/messages/")) {
 		// On these routes a key stands in a header of its own; Anthropic takes a bearer
 		// token for something else.

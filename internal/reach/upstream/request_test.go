@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -100,9 +101,7 @@ func TestNewRequestHeader(t *testing.T) {
 			}
 			want := make(map[string]string)
 			for _, part := range tt.want {
-				for name, value := range part {
-					want[name] = value
-				}
+				maps.Copy(want, part)
 			}
 			got := make(map[string]string)
 			for name, values := range req.Header {

@@ -1,6 +1,9 @@
 package commandline
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // origins are where programs that start servers come from.
 var origins = []struct{ programs, from string }{
@@ -26,10 +29,8 @@ var origins = []struct{ programs, from string }{
 func Missing(command string) string {
 	name := programName(command)
 	for _, o := range origins {
-		for _, program := range strings.Fields(o.programs) {
-			if program == name {
-				return "install " + o.from + ", which " + name + " comes with, or give its whole path"
-			}
+		if slices.Contains(strings.Fields(o.programs), name) {
+			return "install " + o.from + ", which " + name + " comes with, or give its whole path"
 		}
 	}
 	return "install it, or give its whole path"
