@@ -74,6 +74,7 @@ type Options struct {
 // A Set is the upstreams of a gateway, in order. It is safe for concurrent use.
 type Set struct {
 	upstreams    []*Upstream
+	wires        []string // the APIs that some of them speak
 	transports   []*plainhttp.Transport
 	defaultModel string
 }
@@ -120,6 +121,11 @@ func New(models []Model, opts Options) (*Set, error) {
 			u.transport = pool[key]
 		}
 		s.upstreams = append(s.upstreams, u)
+		for _, wire := range []string{Chat, Responses, Messages} {
+			if u.Speaks(wire) && !s.Speaks(wire) {
+				s.wires = append(s.wires, wire)
+			}
+		}
 	}
 	if s.defaultModel == "" && glob.Literal(models[0].Match) {
 		s.defaultModel = models[0].Match

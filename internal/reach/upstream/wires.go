@@ -17,9 +17,7 @@ const (
 const anthropicHost = "api.anthropic.com"
 
 // Speaks reports whether one of the upstreams speaks one of the APIs.
-func (s *Set) Speaks(wire string) bool {
-	return slices.ContainsFunc(s.upstreams, func(u *Upstream) bool { return u.Speaks(wire) })
-}
+func (s *Set) Speaks(wire string) bool { return slices.Contains(s.wires, wire) }
 
 // Speaks reports whether the upstream speaks one of the APIs: as the configuration says,
 // or else as is known of its host. Chat is spoken unless the configuration names Responses
