@@ -126,7 +126,7 @@ func (s *Server) config() (servers.Config, error) {
 		c.Command, c.Args = s.Command[0], s.Command[1:]
 	}
 	if s.Timeout < 0 || s.StartupTimeout < 0 || s.InFlight < 0 {
-		return c, errors.New("Timeout, StartupTimeout and InFlight cannot be less than zero")
+		return c, errors.New("none of Timeout, StartupTimeout and InFlight can be less than zero")
 	}
 	if s.Connect == nil {
 		return c, c.Validate()
