@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 )
 
 // Engines that turn patterns into grammars match them against the text of a
@@ -25,7 +27,7 @@ func rawPattern(p string, maxRepeat int) (string, bool) {
 	if len(p) > maxPattern {
 		return "", false
 	}
-	re, err := syntax.Parse(spellUnits(p), syntax.Perl)
+	re, err := syntax.Parse(pattern.SpellCodePoints(p, `\x{%s}`), syntax.Perl)
 	if err != nil {
 		return "", false
 	}
@@ -48,21 +50,6 @@ func rawPattern(p string, maxRepeat int) (string, bool) {
 
 // anything is any text, as JSON writes it.
 func (w *rawWriter) anything() string { return w.class([]rune{0, unicode.MaxRune}) + "*" }
-
-// anyEscape is any escape, of which ECMAScript's of one code point has its digits in a
-// group. Two halves of one are taken together, which leaves them to be refused: RE2 would
-// take each for a character.
-var anyEscape = regexp.MustCompile(`(?s)\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u([0-9a-fA-F]{4})|\\.`)
-
-// spellUnits spells \u00e9 as RE2 does.
-func spellUnits(pattern string) string {
-	return anyEscape.ReplaceAllStringFunc(pattern, func(escape string) string {
-		if m := anyEscape.FindStringSubmatch(escape); m[1] != "" {
-			return `\x{` + m[1] + `}`
-		}
-		return escape
-	})
-}
 
 // A rawWriter writes a parsed pattern. begins and ends say whether what was
 // written last is anchored on that side.

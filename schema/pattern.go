@@ -2,18 +2,16 @@ package schema
 
 import (
 	"errors"
-	"fmt"
 	"math/big"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
-	"unicode/utf16"
 
 	"github.com/dlclark/regexp2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	patterns "github.com/dragoman-mcp/dragoman/internal/text/pattern"
 )
 
 // maxPatternCost bounds the patterns of one schema together: enough for
@@ -47,31 +45,6 @@ func patternCost(pattern string) int {
 	}
 }
 
-// codePoint is any escape, of which those that ECMAScript has for code points have their
-// digits in groups: two halves of a pair, one unit, or braces.
-var codePoint = regexp.MustCompile(`(?s)\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{0*([0-9a-fA-F]{1,6})\}|.)`)
-
-// spellCodePoints spells the code points of a pattern that ECMAScript alone escapes so: what
-// takes more than four digits as itself, the others by unit, with four digits for %s.
-func spellCodePoints(pattern, unit string) string {
-	return codePoint.ReplaceAllStringFunc(pattern, func(escape string) string {
-		m := codePoint.FindStringSubmatch(escape)
-		code, err := strconv.ParseUint(m[3]+m[4], 16, 32)
-		if m[1] != "" {
-			high, _ := strconv.ParseUint(m[1], 16, 32)
-			low, _ := strconv.ParseUint(m[2], 16, 32)
-			code, err = uint64(utf16.DecodeRune(rune(high), rune(low))), nil
-		}
-		switch {
-		case err != nil || code > unicode.MaxRune:
-			return escape
-		case code > 0xffff:
-			return string(rune(code))
-		}
-		return fmt.Sprintf(unit, fmt.Sprintf("%04x", code))
-	})
-}
-
 var errPatternCost = errors.New("the patterns of this schema are too costly")
 
 // compilePattern compiles a pattern within a budget. JSON Schema's patterns are
@@ -88,10 +61,10 @@ func compilePattern(pattern string, budget *int) (jsonschema.Regexp, error) {
 		return re, nil
 	}
 	if strings.Contains(pattern, `\u`) {
-		if re, err := regexp.Compile(spellCodePoints(pattern, `\x{%s}`)); err == nil {
+		if re, err := regexp.Compile(patterns.SpellCodePoints(pattern, `\x{%s}`)); err == nil {
 			return re, nil
 		}
-		pattern = spellCodePoints(pattern, `\u%s`)
+		pattern = patterns.SpellCodePoints(pattern, `\u%s`)
 	}
 	slow, err := regexp2.Compile(pattern, regexp2.ECMAScript)
 	if err != nil {
