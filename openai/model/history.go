@@ -139,17 +139,18 @@ func (d *Dialogue) DropReasoning(o *rawjson.Object) bool {
 
 var patterns sync.Map // of compiled Wire.CallID
 
-// How long the id of a call may be where a dialect does not say, and in the Responses API.
-const (
-	usualCallID = 40
-	itemCallID  = 64
-)
+// maxCallID is how long the id of a call may be.
+func (d *Dialogue) maxCallID() int {
+	if d.Client.API == ResponsesAPI {
+		return 64
+	}
+	return cmp.Or(d.wire().MaxCallIDLength, 40)
+}
 
 // fitLiteral is fitID for the literal of an id, and reports whether it is another one. What is
 // no text is no id. Most are short enough as they are spelled, and are not decoded.
 func (d *Dialogue) fitLiteral(literal json.RawMessage) (fit string, other bool) {
-	wire := d.wire()
-	if limit := cmp.Or(wire.MaxCallIDLength, usualCallID); wire.CallID == "" && len(literal) <= len(`""`)+min(limit, itemCallID) {
+	if d.wire().CallID == "" && len(literal) <= len(`""`)+d.maxCallID() {
 		return "", false
 	}
 	id, ok := rawjson.String(literal)
@@ -163,14 +164,11 @@ func (d *Dialogue) fitLiteral(literal json.RawMessage) (fit string, other bool) 
 // fitID returns id if the dialect takes it as the id of a call, and otherwise one
 // that it takes and that is the same for the same id.
 func (d *Dialogue) fitID(id string) string {
-	wire := d.wire()
-	limit := cmp.Or(wire.MaxCallIDLength, usualCallID)
-	if d.Client.API == ResponsesAPI { // whose items have ids of their own making
-		if limit = itemCallID; len(id) <= limit || d.Request.Native != nil {
-			return id
-		}
+	wire, fits := d.wire(), len(id) <= d.maxCallID()
+	if d.Client.API == ResponsesAPI && (fits || d.Request.Native != nil) { // whose items have ids of their own making
+		return id
 	}
-	if wire.CallID == "" && len(id) <= limit {
+	if wire.CallID == "" && fits {
 		return id
 	}
 	if wire.CallID != "" {

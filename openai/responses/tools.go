@@ -150,16 +150,14 @@ func (t clientTool) is(namespace, name string, run bool) bool {
 // find returns the name of the function for a tool of a replayed call, be it offered in
 // this request or not.
 func (t *clientTools) find(namespace, name string, run bool) string {
-	for _, hashed := range []bool{false, true} {
-		if len(t.byName) == 0 {
-			break // as where a history is made shorter
-		}
-		flat := flatten(namespace, name, hashed)
-		if have, ok := t.byName[flat]; ok && have.is(namespace, name, run) {
-			return flat
-		}
+	flat := flatten(namespace, name, false)
+	if len(t.byName) == 0 || t.byName[flat].is(namespace, name, run) {
+		return flat
 	}
-	return flatten(namespace, name, false)
+	if hashed := flatten(namespace, name, true); t.byName[hashed].is(namespace, name, run) {
+		return hashed
+	}
+	return flat
 }
 
 // maxName is the length of a function's name in the Chat API.

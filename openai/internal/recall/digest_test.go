@@ -1,8 +1,8 @@
 package recall
 
 import (
-	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -30,7 +30,11 @@ func TestDigestStays(t *testing.T) {
 		}
 		d.message(o)
 	}
-	if got, want := hex.EncodeToString([]byte(d.sum())), "e0b9e6c2266ae1c66956539d940df4c22597b472eb676fc7df3773d2dc2ea3cb"; got != want {
-		t.Errorf("%s, want %s", got, want)
+	keys := (&Thread{Request: Request{Identified: true}}).prefixKeys(nil, d)
+	if want := []string{
+		"e0b9e6c2266ae1c66956539d940df4c22597b472eb676fc7df3773d2dc2ea3cbb63682abfea1f56baae330374b21ff096abec400b5067b1c6b6be127bc714021",
+		"e0b9e6c2266ae1c66956539d940df4c22597b472eb676fc7df3773d2dc2ea3cb",
+	}; !slices.Equal(spelled(keys), []string{prefixed + want[0], prefixed + want[1]}) {
+		t.Errorf("%q, want %q", spelled(keys), want)
 	}
 }
