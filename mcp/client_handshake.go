@@ -72,21 +72,20 @@ func object(b []byte) *rawjson.Object {
 func plain(t Transport) Transport {
 	switch t := t.(type) {
 	case *HTTP:
-		if t != nil {
-			return *t
-		}
+		return valueOf(t)
 	case *Command:
-		if t != nil {
-			return *t
-		}
+		return valueOf(t)
 	case *Pipe:
-		if t != nil {
-			return *t
-		}
-	default:
-		return t
+		return valueOf(t)
 	}
-	return nil
+	return t
+}
+
+func valueOf[T Transport](t *T) Transport {
+	if t == nil {
+		return nil
+	}
+	return *t
 }
 
 // connect opens t and settles the era and the version.

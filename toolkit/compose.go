@@ -18,18 +18,16 @@ import (
 // s: rates and middleware of both apply, those of s first. One audit trail, one
 // log, one HTTP guard: those of s. From then on only s can be served.
 func (s *Server) Include(part *Server) {
-	fail := func(text string) {
-		name := ""
-		if part != nil {
-			name = part.name
-		}
-		s.mu.Lock()
-		s.problems = append(s.problems, fmt.Errorf("Include %q: %s", name, text))
-		s.mu.Unlock()
-	}
 	if part == nil {
-		fail("there is no server")
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.problems = append(s.problems, errors.New("Include: no server"))
 		return
+	}
+	fail := func(text string) {
+		s.mu.Lock()
+		s.problems = append(s.problems, fmt.Errorf("Include %q: %s", part.name, text))
+		s.mu.Unlock()
 	}
 	if slices.Contains(s.chain(), part) {
 		fail("a server cannot be part of itself")

@@ -284,7 +284,7 @@ func TestRegisteredNothing(t *testing.T) {
 	for _, want := range []string{
 		`tool "shop_get_one": no function`, `tool "shop_list_all": no function`, `tool "shop_get_raw": no function`,
 		`prompt "plan_day": no function`, `resource "shop://one": no function`, `MaxBytes is negative`, `resource "shop://all/{name}": no function`,
-		`Include "": there is no server`, `OnStop: no function`, `Options.Around[0] is nil`, `a Key without Env`,
+		`Include: no server`, `OnStop: no function`, `Options.Around[0] is nil`, `a Key without Env`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in\n%v", want, err)
