@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
@@ -24,7 +24,7 @@ import (
 func BenchmarkStored(b *testing.B) {
 	fake := httptest.NewServer(fakemcp.New(fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{{Name: "read", Do: fakemcp.Echo}, {Name: "write", Do: fakemcp.Echo}}}))
 	defer fake.Close()
-	key := secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	key := storetest.Key
 	for _, where := range []struct {
 		name string
 		set  func(b *testing.B, c *store.Config)

@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"io"
 	"net/http"
 	"strings"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/mail"
 	"github.com/dragoman-mcp/dragoman/internal/state/nodes"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -23,7 +22,7 @@ func replica(t *testing.T, url string, change func(*config.File)) *Gateway {
 	t.Helper()
 	file := config.Default()
 	file.Store.URL = secret.New(url)
-	file.Store.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	file.Store.Key = storetest.Key
 	if change != nil {
 		change(file)
 	}

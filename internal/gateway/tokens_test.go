@@ -25,6 +25,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -445,7 +446,7 @@ func TestLoginOfReplicas(t *testing.T) {
 	s.again = map[string]string{}
 	one := openFront(t, func(f *config.File) {
 		f.Store.Path, f.Store.URL = "", secret.New(pgtest.URL(t))
-		f.Store.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+		f.Store.Key = storetest.Key
 		f.Auth.APIKeys = []secret.Text{secret.New(keyOfAnn)}
 		f.MCPServers = map[string]servers.Config{"mail": {URL: s.url + "/mcp", Share: servers.ShareCaller, OAuth: credential.Config{Whose: credential.WhoseCaller}}}
 	})

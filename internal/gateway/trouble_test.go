@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"encoding/base64"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -27,7 +27,7 @@ func TestDatabaseAway(t *testing.T) {
 	file := config.Default()
 	entry.Effects.ReadOnly = []string{"read"}
 	file.MCPServers = map[string]servers.Config{"web": entry}
-	file.Listen, file.Store.URL, file.Store.Key = "127.0.0.1:0", secret.New(url), secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	file.Listen, file.Store.URL, file.Store.Key = "127.0.0.1:0", secret.New(url), storetest.Key
 	file.Policy = []policy.Rule{{Allow: []string{"*"}}}
 	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }})
 	if err != nil {

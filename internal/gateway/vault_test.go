@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"bytes"
-	"encoding/base64"
 	"errors"
 	"os"
 	"path/filepath"
@@ -13,6 +11,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
@@ -90,7 +89,7 @@ func TestRestoreDrill(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	restored.Store.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	restored.Store.Key = storetest.Key
 	if g, err := New(restored, Options{}); !errors.Is(err, vault.ErrOtherKey) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("with another key: %v", err)
 		if err == nil {

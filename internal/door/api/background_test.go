@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,11 +16,10 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/run"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	kept "github.com/dragoman-mcp/dragoman/internal/state/stored"
-	"github.com/dragoman-mcp/dragoman/internal/state/vault"
-	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -58,19 +55,7 @@ func started(t *testing.T, path string, config run.Config, models ...upstream.Mo
 // startedWith is started with other options.
 func startedWith(t *testing.T, path string, config run.Config, change func(*Options), models ...upstream.Model) *process {
 	t.Helper()
-	var where store.Config
-	if where.Path, where.URL = pgtest.Place(t, path); !where.URL.IsZero() {
-		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
-	}
-	db, err := store.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	keys, err := vault.Open(t.Context(), db, where)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db, keys := storetest.OpenSealed(t, storetest.At(t, path))
 	p := &process{db: db, runs: run.Open(db, keys, config)}
 	p.tested = open(t, func(o *Options) {
 		o.Kept.Responses, o.Kept.Runs = kept.New(db, keys, 0), func() (*run.Runs, error) { return p.runs, nil }

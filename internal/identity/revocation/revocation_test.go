@@ -1,16 +1,14 @@
 package revocation
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
-	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // TestOnPostgres: revocations, in PostgreSQL.
@@ -18,16 +16,7 @@ func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^TestRevoked") }
 
 func database(t testing.TB, path string) *store.DB {
 	t.Helper()
-	var where store.Config
-	if where.Path, where.URL = pgtest.Place(t, path); !where.URL.IsZero() {
-		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
-	}
-	db, err := store.Open(context.Background(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
+	return storetest.Open(t, storetest.At(t, path))
 }
 
 // TestRevoked: what one process revokes is revoked at all, at once or when they start, by

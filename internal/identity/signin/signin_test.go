@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -32,11 +33,7 @@ func each(t *testing.T, test func(*testing.T, *Sessions, keys)) {
 		test(t, NewSessions(nil, k.standing), k)
 	})
 	t.Run("store", func(t *testing.T) {
-		db, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "dragoman.db")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { db.Close() })
+		db := storetest.Open(t, store.Config{Path: filepath.Join(t.TempDir(), "dragoman.db")})
 		k := keys{ada.ID: "a"}
 		test(t, NewSessions(db, k.standing), k)
 	})

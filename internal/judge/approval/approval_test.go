@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/stage/queryplan"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
 )
@@ -32,13 +33,7 @@ type bench struct {
 
 func at(t testing.TB, path string, clock *time.Time) bench {
 	t.Helper()
-	var config store.Config
-	config.Path, config.URL = pgtest.Place(t, path)
-	db, err := store.Open(context.Background(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
+	db := storetest.Open(t, storetest.At(t, path))
 	var recorded []string
 	in := New(db, Config{}, func(_ *store.Tx, a Approval) (string, error) {
 		recorded = append(recorded, fmt.Sprintf("%s by %s", a.State, a.By))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -24,14 +25,9 @@ func TestOnPostgres(t *testing.T) {
 
 func opened(t testing.TB, path string, maxBytes int64) *store.DB {
 	t.Helper()
-	config := store.Config{MaxBytes: maxBytes}
-	config.Path, config.URL = pgtest.Place(t, path)
-	db, err := store.Open(context.Background(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
+	config := storetest.At(t, path)
+	config.MaxBytes = maxBytes
+	return storetest.Open(t, config)
 }
 
 // logged returns a log in memory, and its configuration's defaults changed by

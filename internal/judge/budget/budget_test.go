@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -26,9 +27,7 @@ var (
 
 func book(t *testing.T, file string) *usage.Book {
 	t.Helper()
-	config := store.Config{MaxBytes: store.DefaultMaxBytes}
-	config.Path, config.URL = pgtest.Place(t, file)
-	db, err := store.Open(t.Context(), config)
+	db, err := store.Open(t.Context(), storetest.At(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -16,9 +17,7 @@ func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^TestRestart$|^TestShared")
 func TestRestart(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "limits.db")
 	open := func() (*Limiter, *store.DB) {
-		config := store.Config{MaxBytes: store.DefaultMaxBytes}
-		config.Path, config.URL = pgtest.Place(t, file)
-		db, err := store.Open(t.Context(), config)
+		db, err := store.Open(t.Context(), storetest.At(t, file))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/nodes"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
@@ -19,13 +19,8 @@ func three(t *testing.T, callTime time.Duration, limits ...Limit) (all [3]*Limit
 	path := filepath.Join(t.TempDir(), "limits.db")
 	var joined [3]*nodes.Node
 	for i := range all {
-		config := store.Config{MaxBytes: store.DefaultMaxBytes}
-		config.Path, config.URL = pgtest.Place(t, path)
-		db, err := store.Open(t.Context(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { db.Close() })
+		var err error
+		db := storetest.Open(t, storetest.At(t, path))
 		if joined[i], err = nodes.Join(t.Context(), db, nodes.Info{}); err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -32,14 +33,9 @@ type desk struct {
 
 func open(t testing.TB, path string, config Config) *desk {
 	t.Helper()
-	var where store.Config
-	where.Path, where.URL = pgtest.Place(t, path)
-	db, err := store.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
+	db := storetest.Open(t, storetest.At(t, path))
 	d := &desk{TB: t, clock: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	var err error
 	d.Book, err = New(db, config, func(_ *store.Tx, e Event) error {
 		d.events = append(d.events, fmt.Sprintf("%s/%s %s", e.Server, e.Key, strings.TrimSpace(string(e.What)+" "+e.Why+e.By)))
 		return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/stage/queryplan"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -24,14 +25,7 @@ func TestOnPostgres(t *testing.T) {
 
 func open(t *testing.T, file string) *store.DB {
 	t.Helper()
-	config := store.Config{MaxBytes: store.DefaultMaxBytes}
-	config.Path, config.URL = pgtest.Place(t, file)
-	db, err := store.Open(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
+	return storetest.Open(t, storetest.At(t, file))
 }
 
 func read(t *testing.T, db *store.DB, q Query) []Row {

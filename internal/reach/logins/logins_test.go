@@ -3,7 +3,6 @@ package logins
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -13,9 +12,9 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
-	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -31,12 +30,9 @@ func TestOnPostgres(t *testing.T) {
 	pgtest.Again(t, "^Test(Kept|SeenByOthers|SeenAfterLoss|TakenOver|ClaimedOnce|Erased|NoStatement)$")
 }
 
-func at(t *testing.T, dir string) (config store.Config) {
+func at(t *testing.T, dir string) store.Config {
 	t.Helper()
-	if config.Path, config.URL = pgtest.Place(t, filepath.Join(dir, "dragoman.db")); !config.URL.IsZero() {
-		config.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
-	}
-	return config
+	return storetest.At(t, filepath.Join(dir, "dragoman.db"))
 }
 
 // process opens the store of a folder as another process does.
@@ -47,15 +43,7 @@ func process(t *testing.T, dir string) (*Logins, *store.DB) {
 
 func opened(t *testing.T, config store.Config, file *credential.File) (*Logins, *store.DB) {
 	t.Helper()
-	db, err := store.Open(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	keys, err := vault.Open(t.Context(), db, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db, keys := storetest.OpenSealed(t, config)
 	return Open(t.Context(), db, keys, file, nil), db
 }
 
@@ -214,7 +202,7 @@ func TestNoStatement(t *testing.T) {
 func TestDatabaseAway(t *testing.T) {
 	url := pgtest.URL(t)
 	cable, behind := pgtest.Lay(t, url)
-	config := store.Config{URL: secret.New(url), Key: secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))}
+	config := store.Config{URL: secret.New(url)}
 	near, _ := opened(t, config, nil)
 	config.URL = secret.New(behind)
 	l, _ := opened(t, config, nil)

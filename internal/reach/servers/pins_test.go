@@ -11,18 +11,14 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
 // book is a book of what is approved, in memory.
 func book(t *testing.T) *pinning.Book {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Config{Path: store.Memory})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	b, err := pinning.New(db, pinning.Config{}, nil, nil)
+	b, err := pinning.New(storetest.Open(t, store.Config{Path: store.Memory}), pinning.Config{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

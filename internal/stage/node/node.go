@@ -3,17 +3,15 @@
 package node
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"log/slog"
 	"sync"
 	"testing"
 
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/nodes"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
-	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // A Process is one on a store, until the test ends.
@@ -29,19 +27,10 @@ type Process struct {
 // that it is alive however long the test takes.
 func Join(t testing.TB, where store.Config) *Process {
 	t.Helper()
-	if !where.URL.IsZero() {
-		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
-	}
-	db, err := store.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	p := &Process{DB: db, t: t}
-	if p.Keys, err = vault.Open(t.Context(), db, where); err != nil {
-		t.Fatal(err)
-	}
-	if p.Node, err = nodes.Join(t.Context(), db, nodes.Info{}); err != nil {
+	p := &Process{t: t}
+	p.DB, p.Keys = storetest.OpenSealed(t, where)
+	var err error
+	if p.Node, err = nodes.Join(t.Context(), p.DB, nodes.Info{}); err != nil {
 		t.Fatal(err)
 	}
 	p.Run(p.Node.Keep)

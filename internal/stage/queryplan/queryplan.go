@@ -6,18 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
 // Open opens a new store in a file, whatever other tests run on.
 func Open(t testing.TB) *store.DB {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "dragoman.db"), MaxBytes: store.DefaultMaxBytes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
+	return storetest.Open(t, store.Config{Path: filepath.Join(t.TempDir(), "dragoman.db"), MaxBytes: store.DefaultMaxBytes})
 }
 
 // Of returns the steps of SQLite's plan for a query, such as "SCAN audit"

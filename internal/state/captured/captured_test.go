@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
-	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // TestOnPostgres: the same in PostgreSQL.
@@ -23,18 +23,7 @@ func TestOnPostgres(t *testing.T) {
 // open opens a store with its keys, as a process does.
 func open(t *testing.T, file string) (*store.DB, *vault.Vault) {
 	t.Helper()
-	config := store.Config{MaxBytes: store.DefaultMaxBytes, Key: secret.New("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=")}
-	config.Path, config.URL = pgtest.Place(t, file)
-	db, err := store.Open(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	keys, err := vault.Open(t.Context(), db, config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return db, keys
+	return storetest.OpenSealed(t, storetest.At(t, file))
 }
 
 func bounds(bytes int64) Config { return Config{Keep: On, Retention: time.Hour, Bytes: bytes} }

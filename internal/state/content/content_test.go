@@ -2,7 +2,6 @@ package content
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -12,10 +11,9 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/stage/queryplan"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
-	"github.com/dragoman-mcp/dragoman/internal/state/vault"
-	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // TestOnPostgres: all of it, in PostgreSQL.
@@ -24,20 +22,8 @@ func TestOnPostgres(t *testing.T) { pgtest.Again(t, ".") }
 // results returns what a process has of the store at a path.
 func results(t testing.TB, path string) *Documents {
 	t.Helper()
-	var where store.Config
-	if where.Path, where.URL = pgtest.Place(t, path); !where.URL.IsZero() {
-		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
-	}
-	db, err := store.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	v, err := vault.Open(t.Context(), db, where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return NewDocuments(db, Kind{Name: "result", Life: time.Hour, Bytes: 2000, Vault: v, Rooms: new(Rooms)}, nil)
+	db, keys := storetest.OpenSealed(t, storetest.At(t, path))
+	return NewDocuments(db, Kind{Name: "result", Life: time.Hour, Bytes: 2000, Vault: keys, Rooms: new(Rooms)}, nil)
 }
 
 // written waits until what was kept is there.

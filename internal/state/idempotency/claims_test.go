@@ -2,8 +2,6 @@ package idempotency
 
 import (
 	"bytes"
-	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,9 +14,8 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
-	"github.com/dragoman-mcp/dragoman/internal/state/vault"
-	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // TestOnPostgres: what is claimed, in PostgreSQL.
@@ -27,20 +24,8 @@ func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^TestClaim") }
 // process returns a process on the store at a path.
 func process(t testing.TB, path string, config Config) *Requests {
 	t.Helper()
-	var where store.Config
-	if where.Path, where.URL = pgtest.Place(t, path); !where.URL.IsZero() {
-		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
-	}
-	db, err := store.Open(context.Background(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	v, err := vault.Open(context.Background(), db, where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(config, NewClaims(db, v, config), nil)
+	db, keys := storetest.OpenSealed(t, storetest.At(t, path))
+	return New(config, NewClaims(db, keys, config), nil)
 }
 
 func two(t testing.TB) (here, there *Requests) {

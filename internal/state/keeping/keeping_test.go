@@ -13,6 +13,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/stage/queryplan"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -23,14 +24,7 @@ func TestOnPostgres(t *testing.T) {
 
 func opened(t testing.TB, path string) *store.DB {
 	t.Helper()
-	var config store.Config
-	config.Path, config.URL = pgtest.Place(t, path)
-	db, err := store.Open(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
+	return storetest.Open(t, storetest.At(t, path))
 }
 
 func file(t testing.TB) string { return filepath.Join(t.TempDir(), "dragoman.db") }

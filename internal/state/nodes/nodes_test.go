@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -16,14 +17,7 @@ func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^TestNode") }
 
 func open(t *testing.T, path string) *store.DB {
 	t.Helper()
-	var where store.Config
-	where.Path, where.URL = pgtest.Place(t, path)
-	db, err := store.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
+	return storetest.Open(t, storetest.At(t, path))
 }
 
 // A clock is the database's, for a test that does not wait.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,9 +17,9 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
-	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -32,27 +31,14 @@ func TestOnPostgres(t *testing.T) {
 // opened returns what a process has of the store at a path.
 func opened(t testing.TB, path string, config Config) *Runs {
 	t.Helper()
-	var where store.Config
-	where.Path, where.URL = pgtest.Place(t, path)
-	return openedAt(t, where, config)
+	return openedAt(t, storetest.At(t, path), config)
 }
 
 // openedAt is opened where a store's configuration says.
 func openedAt(t testing.TB, where store.Config, config Config) *Runs {
 	t.Helper()
-	if !where.URL.IsZero() {
-		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
-	}
-	db, err := store.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	v, err := vault.Open(t.Context(), db, where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Open(db, v, config)
+	db, keys := storetest.OpenSealed(t, where)
+	return Open(db, keys, config)
 }
 
 func file(t testing.TB) string { return filepath.Join(t.TempDir(), "dragoman.db") }

@@ -2,7 +2,6 @@ package stored
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -15,10 +14,9 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
-	"github.com/dragoman-mcp/dragoman/internal/state/vault"
-	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/responses"
 )
@@ -31,20 +29,8 @@ func TestOnPostgres(t *testing.T) {
 // opened returns what a process has of the store at a path.
 func opened(t testing.TB, path string) *Responses {
 	t.Helper()
-	var where store.Config
-	if where.Path, where.URL = pgtest.Place(t, path); !where.URL.IsZero() {
-		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
-	}
-	db, err := store.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	v, err := vault.Open(t.Context(), db, where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(db, v, 0)
+	db, keys := storetest.OpenSealed(t, storetest.At(t, path))
+	return New(db, keys, 0)
 }
 
 func response(id string) *responses.Stored {

@@ -3,7 +3,6 @@ package turns
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,9 +14,8 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
-	"github.com/dragoman-mcp/dragoman/internal/state/vault"
-	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 )
 
@@ -27,20 +25,8 @@ func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^Test(Restart|Owners|Expire
 // opened returns what a process has of the store at a path.
 func opened(t testing.TB, path string, config Config) *Turns {
 	t.Helper()
-	var where store.Config
-	if where.Path, where.URL = pgtest.Place(t, path); !where.URL.IsZero() {
-		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
-	}
-	db, err := store.Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	v, err := vault.Open(t.Context(), db, where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(db, v, config)
+	db, keys := storetest.OpenSealed(t, storetest.At(t, path))
+	return New(db, keys, config)
 }
 
 var usual = Config{Bounds: Bounds{Bytes: 1 << 20, TTL: time.Hour}}
