@@ -54,12 +54,19 @@ type Talk struct {
 	left     []string
 	withheld string
 	text     string
+	finish   string
 	usage    json.RawMessage
 	noUsage  bool // the API refuses to be asked for it
 }
 
-// Text returns the text of the last turn's answer; empty where it has none.
+// Text returns the text of the last turn's answer, or that in which the model refuses
+// one; empty where it has none. [Talk.Finish] says whether it is the whole.
 func (t *Talk) Text() string { return t.text }
+
+// Finish returns why the last turn's answer ended, in the API's words: stop where it is
+// whole, length or content_filter where it was cut off, and no call in it was made;
+// empty where the API does not say, and for a turn that failed.
+func (t *Talk) Finish() string { return t.finish }
 
 // Usage returns the usage of all turns so far, summed; nil where the API gave none. It
 // is asked for it, unless Members say something of stream_options.
@@ -88,6 +95,7 @@ type talkTurn struct {
 	dialogue *model.Dialogue
 	round    *model.Round
 	text     strings.Builder
+	finish   string
 	spoke    bool // a blank line is due before more text
 }
 
@@ -146,9 +154,22 @@ func (c *talkTurn) Next(ctx context.Context, last bool) ([]dragoman.Call, error)
 	c.talk.withheld, c.talk.noUsage = c.dialogue.Withheld, !c.dialogue.Usage
 	c.talk.usage = model.AddUsage(c.talk.usage, round.Reply.Usage)
 	if c.round = round; len(round.Run) == 0 {
-		c.dialogue.AddHidden(c.dialogue.Remember(round.Reply).Bytes())
+		c.finish = round.Reply.Finish
+		c.dialogue.AddHidden(answered(c.dialogue.Remember(round.Reply)))
 	}
 	return round.Run, nil
+}
+
+// answered returns the last message of a turn in a form in which it can stand in a
+// history: APIs refuse one that says nothing, such as one whose calls were not made.
+func answered(message *rawjson.Object) json.RawMessage {
+	for _, name := range []string{"content", "refusal", "audio"} {
+		if value := message.Get(name); !rawjson.IsNull(value) && string(value) != `""` && string(value) != "[]" {
+			return message.Bytes()
+		}
+	}
+	message.Set("content", rawjson.Quote("(no answer)"))
+	return message.Bytes()
 }
 
 func (c *talkTurn) chunk(chunk *model.Chunk) error {
@@ -156,6 +177,10 @@ func (c *talkTurn) chunk(chunk *model.Chunk) error {
 		return nil
 	}
 	piece := chunk.Text()
+	if piece == "" && !chunk.Same {
+		_, _, delta := chunk.Parts()
+		piece, _ = rawjson.String(delta.Get("refusal"))
+	}
 	if piece == "" {
 		return nil
 	}
@@ -190,7 +215,7 @@ func (c *talkTurn) Answer(_ context.Context, results []dragoman.Result) error {
 // something was done in it that the model has to know.
 func (c *talkTurn) Close(err error) error {
 	t := c.talk
-	if t.text = c.text.String(); c.dialogue == nil || err != nil && !c.dialogue.Wrote {
+	if t.text, t.finish = c.text.String(), c.finish; c.dialogue == nil || err != nil && !c.dialogue.Wrote {
 		return nil
 	}
 	t.messages = withoutSystem(c.dialogue.History())

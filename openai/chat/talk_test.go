@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
+	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
 // A talk keeps its history, with what tools said, and forgets a turn that failed
@@ -148,6 +150,48 @@ func TestTalkUsage(t *testing.T) {
 			}
 			if got := string(talk.Usage()); got != tt.want {
 				t.Errorf("usage %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestTalkGoesOn: whatever a turn ended with, text or none, a strict API takes the next
+// one, and the talk says what the model said and why it ended.
+func TestTalkGoesOn(t *testing.T) {
+	const called = `"tool_calls":[{"id":"call_a","type":"function","function":{"name":"get","arguments":"{}"}}]`
+	for name, tt := range map[string]struct {
+		message, finish string
+		text            string
+	}{
+		"whole":            {`{"role":"assistant","content":"Fine."}`, "stop", "Fine."},
+		"cut off":          {`{"role":"assistant","content":"Fi"}`, "length", "Fi"},
+		"refusal":          {`{"role":"assistant","content":null,"refusal":"No."}`, "stop", "No."},
+		"nothing":          {`{"role":"assistant","content":null}`, "stop", ""},
+		"an empty text":    {`{"role":"assistant","content":""}`, "content_filter", ""},
+		"thoughts alone":   {`{"role":"assistant","content":null,"reasoning_content":"Hm."}`, "stop", ""},
+		"a call cut off":   {`{"role":"assistant","content":null,` + called + `}`, "length", ""},
+		"calls to the end": {`{"role":"assistant","content":null,` + called + `}`, "tool_calls", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			strict, begun := &http.Client{Transport: &rehearsal.Model{}}, false
+			talk := &Talk{Model: "rehearsal", Client: &model.Client{Post: func(ctx context.Context, parts [][]byte) (*http.Response, error) {
+				if begun {
+					req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://rehearsal.invalid/v1/chat/completions", bytes.NewReader(bytes.Join(parts, nil)))
+					if err != nil {
+						return nil, err
+					}
+					return strict.Do(req)
+				}
+				body := `{"id":"a","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":` + tt.message + `,"finish_reason":"` + tt.finish + `"}]}`
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+			}}}
+			loop := &dragoman.Loop{Rounds: 2, Tools: calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return done, nil })}
+			if err := loop.Run(t.Context(), talk.Say("Go.")); err != nil || talk.Text() != tt.text || talk.Finish() != tt.finish {
+				t.Errorf("%v, said %q, ended with %q", err, talk.Text(), talk.Finish())
+			}
+			begun = true
+			if err := loop.Run(t.Context(), talk.Say("SAY And on.")); err != nil || talk.Text() != "And on." || talk.Finish() != "stop" {
+				t.Errorf("then %v, said %q, ended with %q", err, talk.Text(), talk.Finish())
 			}
 		})
 	}
