@@ -60,17 +60,9 @@ func kindMidway(e *model.Error) string {
 	if e.Status != http.StatusBadGateway {
 		return kind
 	}
-	o, err := rawjson.ParseObject(e.Body)
-	if err != nil {
-		return kind
-	}
-	failure, err := rawjson.ParseObject(o.Get("error"))
-	if err != nil {
-		return kind
-	}
 	for _, name := range []string{"code", "type"} {
-		word, _ := rawjson.String(failure.Get(name))
-		status, _ := rawjson.Int(failure.Get(name))
+		word, _ := rawjson.String(e.Reported(name))
+		status, _ := rawjson.Int(e.Reported(name))
 		for _, said := range []string{saidKinds[word], kinds[status]} {
 			if said != "" {
 				return said

@@ -329,20 +329,12 @@ func (e *Error) mayBeTools() bool {
 	if e.TooLong() {
 		return false // whoever asked makes the history shorter, and keeps the tools
 	}
-	document, err := rawjson.ParseObject(e.Body)
-	if err != nil {
-		return true
-	}
-	o, err := rawjson.ParseObject(document.Get("error"))
-	if err != nil {
-		return true
-	}
-	switch code, _ := rawjson.String(o.Get("code")); code {
+	switch code, _ := rawjson.String(e.Reported("code")); code {
 	case CodeTooLong, "string_above_max_length", "model_not_found", "invalid_api_key", "invalid_json",
 		"content_filter", "content_policy_violation", "rate_limit_exceeded", "insufficient_quota", "invalid_image_url":
 		return false
 	}
-	param, _ := rawjson.String(o.Get("param"))
+	param, _ := rawjson.String(e.Reported("param"))
 	for _, ours := range []string{"tool", "function", "parallel_tool"} {
 		if strings.HasPrefix(param, ours) {
 			return true

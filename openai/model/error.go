@@ -152,6 +152,20 @@ func AsError(err error) (e *Error, ok bool) {
 	return e, true
 }
 
+// Reported returns a member of the error object in Body, such as its code; nil where there
+// is none.
+func (e *Error) Reported(name string) json.RawMessage {
+	document, err := rawjson.ParseObject(e.Body)
+	if err != nil {
+		return nil
+	}
+	o, err := rawjson.ParseObject(document.Get("error"))
+	if err != nil {
+		return nil
+	}
+	return o.Get(name)
+}
+
 type refusal interface {
 	error
 	Refused() (status int, code, message string)

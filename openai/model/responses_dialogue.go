@@ -191,32 +191,16 @@ func (e *Error) refusesSeals() bool {
 	if e.Status != http.StatusBadRequest {
 		return false
 	}
-	document, err := rawjson.ParseObject(e.Body)
-	if err != nil {
-		return false
-	}
-	o, err := rawjson.ParseObject(document.Get("error"))
-	if err != nil {
-		return false
-	}
-	param, _ := rawjson.String(o.Get("param"))
-	message, _ := rawjson.String(o.Get("message"))
+	param, _ := rawjson.String(e.Reported("param"))
+	message, _ := rawjson.String(e.Reported("message"))
 	return strings.HasPrefix(param, "include") || strings.Contains(strings.ToLower(message), "encrypted content")
 }
 
 // lostResponse reports whether an API does not have the response any more from which a
 // request was to go on.
 func (e *Error) lostResponse() bool {
-	document, err := rawjson.ParseObject(e.Body)
-	if err != nil {
-		return false
-	}
-	o, err := rawjson.ParseObject(document.Get("error"))
-	if err != nil {
-		return false
-	}
-	code, _ := rawjson.String(o.Get("code"))
-	param, _ := rawjson.String(o.Get("param"))
+	code, _ := rawjson.String(e.Reported("code"))
+	param, _ := rawjson.String(e.Reported("param"))
 	return code == "previous_response_not_found" || param == "previous_response_id" && (e.Status == http.StatusBadRequest || e.Status == http.StatusNotFound)
 }
 

@@ -23,24 +23,15 @@ func (e *Error) TooLong() bool {
 
 // saysTooLong is TooLong by what the API said, whatever its status.
 func (e *Error) saysTooLong() bool {
-	said := ""
-	if e.Code == CodeUpstreamInvalid {
-		said = e.Message // the upstream's words, whatever its document is like
+	reported := func(name string) string {
+		s, _ := rawjson.String(e.Reported(name))
+		return strings.ToLower(s)
 	}
-	member := func(string) string { return "" }
-	if document, err := rawjson.ParseObject(e.Body); err == nil {
-		o, err := rawjson.ParseObject(document.Get("error"))
-		if err != nil {
-			o = document
-		}
-		member = func(name string) string {
-			s, _ := rawjson.String(o.Get(name))
-			return strings.ToLower(s)
-		}
-		said = member("message")
+	said := reported("message")
+	if e.Body == nil && e.Code == CodeUpstreamInvalid {
+		said = strings.ToLower(e.Message) // the upstream's words, whatever its document is like
 	}
-	said = strings.ToLower(said)
-	return member("code") == CodeTooLong || member("type") == "exceed_context_size_error" ||
+	return reported("code") == CodeTooLong || reported("type") == "exceed_context_size_error" ||
 		strings.Contains(said, "context length") || strings.Contains(said, "context size") || strings.Contains(said, "context window")
 }
 

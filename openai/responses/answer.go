@@ -188,10 +188,9 @@ func (a *answer) fail(c *Conversation, e *model.Error) {
 // said returns the code and the message of an error, which may be the upstream's own.
 func said(e *model.Error) (code, message string) {
 	code, message = e.Code, e.Message
-	if body, err := rawjson.ParseObject(e.Body); err == nil {
-		if o, err := rawjson.ParseObject(body.Get("error")); err == nil {
-			code, message = stringOf(o, "code"), stringOf(o, "message")
-		}
+	if e.Body != nil {
+		code, _ = rawjson.String(e.Reported("code"))
+		message, _ = rawjson.String(e.Reported("message"))
 	}
 	switch {
 	case e.TooLong():
