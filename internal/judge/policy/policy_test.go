@@ -221,7 +221,11 @@ func TestOperatorsWord(t *testing.T) {
 // What goes wrong while rules are evaluated denies, whatever else allows.
 func TestErrorsDeny(t *testing.T) {
 	p := must(t, Config{
-		Rules: []Rule{{Allow: []string{"*"}}, {Name: "texts", Ask: []string{"mail__*"}, When: When{Arguments: []Argument{{"to", []string{"*@example.com"}}}}}},
+		Rules: []Rule{
+			{Allow: []string{"*"}},
+			{Name: "texts", Ask: []string{"mail__*"}, When: When{Arguments: []Argument{{"to", []string{"*@example.com"}}}}},
+			{Name: "one text", Deny: []string{"db__drop"}, When: When{Arguments: []Argument{{"table", []string{"7", `a"\b`}}}}},
+		},
 		File: cedarFile(t, `@id("amount")
 forbid (principal, action == Action::"call", resource) when { resource.name == "bank__pay" && context.arguments.amount > 100 };
 @id("models") forbid (principal, action == Action::"model", resource) when { resource.name like "x*" && resource.server == "y" };`),
@@ -244,6 +248,11 @@ forbid (principal, action == Action::"call", resource) when { resource.name == "
 		{Request{Action: Call, Tool: tool("bank", "pay", ""), Arguments: []byte(`{"amount":`)}, Deny, "amount", ""},
 		{Request{Action: Call, Tool: tool("bank", "show", "")}, Allow, "policy[0]", ""},
 		{Request{Action: Call, Tool: tool("mail", "send", ""), Arguments: []byte(`{"to":7}`)}, Deny, "texts", "type"},
+		{Request{Action: Call, Tool: tool("db", "drop", ""), Arguments: []byte(`{"table":"7"}`)}, Deny, "one text", ""},
+		{Request{Action: Call, Tool: tool("db", "drop", ""), Arguments: []byte(`{"table":"77"}`)}, Allow, "policy[0]", ""},
+		{Request{Action: Call, Tool: tool("db", "drop", ""), Arguments: []byte(`{"table":"a\"\\b"}`)}, Deny, "one text", ""},
+		{Request{Action: Call, Tool: tool("db", "drop", ""), Arguments: []byte(`{"table":7}`)}, Deny, "one text", "type"},
+		{Request{Action: Call, Tool: tool("db", "drop", ""), Arguments: []byte(`{"table":["7"]}`)}, Deny, "one text", "type"},
 		{Request{Action: Model, Name: "m"}, Allow, "policy[0]", ""},
 		{Request{Action: Model, Name: "x"}, Deny, "models", "attribute"},
 	} {

@@ -75,7 +75,9 @@ func (r *Rule) conditions() (conditions []string) {
 		at := "context.arguments[" + quote(a.Name) + "]"
 		var texts []string
 		for _, m := range a.Match {
-			texts = append(texts, like(at, m))
+			// With like also where one text alone matches: == is false, and no error, for what
+			// is no text, which some servers make a text of.
+			texts = append(texts, at+" like "+cedarPattern(m))
 		}
 		// What is absent or null is no text to compare.
 		add("context.arguments has " + quote(a.Name) + " && " + at + " != " + jsonNullText + " && " + bracket(texts))
@@ -119,6 +121,11 @@ func like(attribute, pattern string) string {
 	case glob.Literal(pattern):
 		return attribute + " == " + quote(pattern)
 	}
+	return attribute + " like " + cedarPattern(pattern)
+}
+
+// cedarPattern writes a pattern without a ? as Cedar does.
+func cedarPattern(pattern string) string {
 	var parts []any
 	for i, part := range strings.Split(pattern, "*") {
 		if i > 0 {
@@ -126,7 +133,7 @@ func like(attribute, pattern string) string {
 		}
 		parts = append(parts, part)
 	}
-	return attribute + " like " + string(types.NewPattern(parts...).MarshalCedar())
+	return string(types.NewPattern(parts...).MarshalCedar())
 }
 
 func needsGroup(pattern string) bool { return strings.Contains(pattern, "?") }

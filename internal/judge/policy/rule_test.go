@@ -87,7 +87,7 @@ when { resource is Tool && ["read_only"].contains(resource.effect) };
 permit (principal, action, resource)
 when { resource is Tool && resource.hints.containsAny(["destructive"]) }
 when { context.tainted }
-when { context.arguments has "to" && context.arguments["to"] != JSON::"null" && (context.arguments["to"] like "*\"*" || context.arguments["to"] == "x") };
+when { context.arguments has "to" && context.arguments["to"] != JSON::"null" && (context.arguments["to"] like "*\"*" || context.arguments["to"] like "x") };
 
 ` + "@id(\"mine\") forbid (principal, action, resource is Route);\n"
 	if got := p.Cedar(); got != want {
