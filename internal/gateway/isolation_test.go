@@ -241,6 +241,13 @@ func TestClientsApprovalIsSpentOnce(t *testing.T) {
 				t.Errorf("once more %s: %d %s", place, status, body)
 			}
 		}
+		// Decoders of base64 overlook line breaks, and bits that are too many at the end.
+		for _, other := range []string{id[:20] + `\n` + id[20:], id + `\r\n`} {
+			again := strings.ReplaceAll(answer, `"`+id+`"`, `"`+other+`"`)
+			if status, body := s.do(ann, "POST", "/v1/responses", again); status != 400 || !strings.Contains(body, "invalid_approval") {
+				t.Errorf("once more, as %s: %d %s", other, status, body)
+			}
+		}
 	}
 }
 

@@ -162,10 +162,11 @@ func (s seals) ask(c *memory.Call, tool string) string {
 	return approvalPrefix + encoding.EncodeToString(s.ring.Close(seal.Consent, seal.Bind([]byte(s.owner)), plain, time.Time{}))
 }
 
-// consent returns what the id of a request for approval is about.
+// consent returns what the id of a request for approval is about. An id that is spelled in
+// another way than ours is none: an approval is known to be used by its id.
 func (s seals) consent(id string) (c consent, ok bool) {
 	closed, err := encoding.DecodeString(strings.TrimPrefix(id, approvalPrefix))
-	if err != nil || !strings.HasPrefix(id, approvalPrefix) {
+	if err != nil || id != approvalPrefix+encoding.EncodeToString(closed) {
 		return c, false
 	}
 	plain, err := s.ring.Open(seal.Consent, seal.Bind([]byte(s.owner)), closed)
