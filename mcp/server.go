@@ -117,8 +117,9 @@ type Server struct {
 	// Fleet is what this server shares with those of other processes that serve the same
 	// clients; nil where it is alone.
 	Fleet Fleet
-	// Limits.Message bounds what a client sends, and Limits.Requests, 64 if zero,
-	// how many requests of one legacy client run at a time.
+	// Limits.Message bounds what a client sends, and Limits.Requests, 1,000 if zero,
+	// how many requests of one legacy client, or of one over lines, run at a time: a
+	// client may stand for many people.
 	Limits Limits
 	// SessionEnded is told when a legacy session or connection that began here ends, and
 	// how long it lasted, with the version that it spoke and by what: tcp, or pipe for
@@ -147,7 +148,7 @@ func (s *Server) init() {
 	s.once.Do(func() {
 		s.SessionLife = or(s.SessionLife, 30*time.Minute)
 		s.MaxSessions = or(s.MaxSessions, 10_000)
-		s.Limits.Requests = or(s.Limits.Requests, 64)
+		s.Limits.Requests = or(s.Limits.Requests, 1000)
 		s.Limits = s.Limits.filled()
 		s.message.CompareAndSwap(0, s.Limits.Message)
 		if s.log = s.Logger; s.log == nil {
