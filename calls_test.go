@@ -400,6 +400,66 @@ func TestObserve(t *testing.T) {
 	})
 }
 
+// TestObserverPanics: a panic in Observe ends the conversation, whichever goroutine it
+// happens in, and nothing else. Calls that run end in peace, and no further one starts.
+func TestObserverPanics(t *testing.T) {
+	calls := []dragoman.Call{call(write, 1), call(read, 2), call(write, 3)}
+	for name, tt := range map[string]struct {
+		calls []dragoman.Call
+		at    func(dragoman.Event) bool
+		want  [][]string
+	}{
+		"decided":  {calls, func(e dragoman.Event) bool { return e.Phase == dragoman.Decide }, [][]string{{dragoman.CodeCanceled, dragoman.CodeCanceled, dragoman.CodeCanceled}}},
+		"started":  {[]dragoman.Call{call(write, 1), call(write, 2)}, func(e dragoman.Event) bool { return e.Phase == dragoman.Execute && e.Result == nil }, [][]string{{"ok", dragoman.CodeCanceled}}},
+		"ended":    {calls, func(e dragoman.Event) bool { return e.Result != nil && e.Call.Tool == read }, [][]string{{"ok", "ok", dragoman.CodeCanceled}}},
+		"answered": {calls, func(e dragoman.Event) bool { return e.Phase == dragoman.Summarise }, [][]string{{"ok", "ok", "ok"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				panics := 0
+				loop := dragoman.Loop{
+					Tools: &tools{run: func(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
+						if c.Tool == read {
+							return after(ctx, time.Second)
+						}
+						return after(ctx, 2*time.Second)
+					}},
+					Observe: func(e dragoman.Event) {
+						if tt.at(e) {
+							panics++
+							panic("the disk is full")
+						}
+					},
+				}
+				conv := &script{rounds: [][]dragoman.Call{tt.calls}}
+				err := loop.Run(t.Context(), conv)
+				p, ok := errors.AsType[*dragoman.PanicError](err)
+				if !ok || p.Value != "the disk is full" || panics != 1 {
+					t.Errorf("Run = %v after %d panics", err, panics)
+				}
+				if len(conv.closed) != 1 || !errors.Is(conv.closed[0], p) {
+					t.Errorf("the conversation was closed with %v", conv.closed)
+				}
+				if diff := cmp.Diff(tt.want, conv.outcomes()); diff != "" {
+					t.Errorf("results (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestNoTools: a Loop without Tools says so, and its conversation is told.
+func TestNoTools(t *testing.T) {
+	conv := &script{}
+	if err := (&dragoman.Loop{}).Run(t.Context(), conv); err == nil || err.Error() != "a loop needs Tools" || len(conv.closed) != 1 {
+		t.Errorf("Run = %v, closed %v", err, conv.closed)
+	}
+	res, err := (&dragoman.Loop{}).Call(t.Context(), call(read, 1))
+	if err == nil || err.Error() != "a loop needs Tools" || res.Ran != dragoman.RanNot {
+		t.Errorf("Call = %+v, %v", res, err)
+	}
+}
+
 // One Loop serves many conversations, which know nothing of one another.
 func TestLoopHoldsNoState(t *testing.T) {
 	loop := dragoman.Loop{Calls: 2, Tools: &tools{}}

@@ -131,6 +131,9 @@ func (l *Loop) abandon(ctx context.Context, c Call, res Result) {
 
 // leg makes a call once.
 func (l *Loop) leg(ctx context.Context, c Call) (res Result, err error) {
+	if l.Tools == nil {
+		return Result{Ran: RanNot}, errNoTools
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			failure := &PanicError{Value: p, Stack: debug.Stack()}
@@ -140,7 +143,8 @@ func (l *Loop) leg(ctx context.Context, c Call) (res Result, err error) {
 	return l.Tools.Call(ctx, c)
 }
 
-// A PanicError is a panic that ended a call, as [Problem.Err].
+// A PanicError is a panic that ended a call, as [Problem.Err], or that of
+// [Loop.Observe], as the error of [Loop.Run].
 type PanicError struct {
 	Value any
 	Stack []byte

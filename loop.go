@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,9 +18,11 @@ import (
 // conversations at once.
 //
 // A panic in a toolset or in Ask ends the call that it happened in, and nothing
-// else: the model is told that the call failed.
+// else: the model is told that the call failed. One in Observe, which is called
+// from goroutines of the Loop, too, ends the conversation: calls that run are
+// waited for, and Run returns it as a [*PanicError].
 type Loop struct {
-	// Tools lists and runs the tools.
+	// Tools lists and runs the tools. It must be set.
 	Tools Toolset
 
 	// Rounds is the number of model messages that may call tools; 16 if zero.
@@ -47,7 +50,8 @@ type Loop struct {
 	Ask func(context.Context, Call, *Asks) (*Answers, error)
 
 	// Observe is told what happens as it happens. It may be nil. It is called
-	// from one goroutine at a time and holds the loop up while it runs.
+	// from one goroutine at a time and holds the loop up while it runs. What an
+	// Event points at must not be changed.
 	Observe func(Event)
 }
 
@@ -93,6 +97,9 @@ func (l *Loop) Run(ctx context.Context, conv Conversation) error {
 }
 
 func (l *Loop) run(ctx context.Context, conv Conversation) error {
+	if l.Tools == nil {
+		return errNoTools
+	}
 	list, err := l.Tools.List(ctx)
 	if err != nil {
 		return fmt.Errorf("listing tools: %w", err)
@@ -116,7 +123,7 @@ func (l *Loop) run(ctx context.Context, conv Conversation) error {
 		}
 		r.observe(Event{Phase: phase, Round: round, Duration: time.Since(start), Calls: calls})
 		if len(calls) == 0 {
-			return nil
+			return r.observer
 		}
 		if last && !continued(calls) {
 			return errors.New("conversation called tools in its last round")
@@ -130,6 +137,9 @@ func (l *Loop) run(ctx context.Context, conv Conversation) error {
 		}
 	}
 }
+
+// errNoTools is the error of a [Loop] that was made without them.
+var errNoTools = errors.New("a loop needs Tools")
 
 // continued reports whether calls are those of an earlier turn, which go on.
 func continued(calls []Call) bool {
@@ -156,13 +166,14 @@ type run struct {
 	calls  int          // calls left
 	bytes  atomic.Int64 // bytes left
 	clock  clock        // no call runs when it has run down
-	broken atomic.Bool  // a call ended with an error: no further one starts
+	broken atomic.Bool  // a call ended with an error, or Observe panicked: no further one starts
 
 	reads     map[string]int // how often each call that changes nothing ran; nil before the first
 	lastKey   string         // the call before, by key
 	lastWrote bool           // it may have changed something
 
 	observing sync.Mutex
+	observer  error // the panic of Observe, which is told no more then
 }
 
 func (r *run) spent() bool {
@@ -175,6 +186,15 @@ func (r *run) observe(e Event) {
 	}
 	r.observing.Lock()
 	defer r.observing.Unlock()
+	if r.observer != nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r.observer = &PanicError{Value: p, Stack: debug.Stack()}
+			r.broken.Store(true)
+		}
+	}()
 	r.Observe(e)
 }
 

@@ -65,7 +65,7 @@ func (r *run) execute(ctx context.Context, round int, calls []Call) ([]Result, e
 			return e.results, err
 		}
 	}
-	return e.results, nil
+	return e.results, r.observer
 }
 
 // An execution is one round that runs.
