@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,7 +29,8 @@ type Talk struct {
 	// Model is the name of the model.
 	Model string
 	// Members are further members of each request, such as temperature; nil for
-	// none. It is a JSON object.
+	// none. It is a JSON object. Its model wins over Model; messages, tools, tool_choice
+	// and stream are the talk's own, whatever it says of them.
 	Members json.RawMessage
 	// System is the system message; empty for none. It may be changed between turns.
 	System string
@@ -110,7 +112,7 @@ func (c *talkTurn) Offer(list *dragoman.List) error {
 	if t.Members != nil {
 		more, err := rawjson.ParseObject(t.Members)
 		if err != nil {
-			return err
+			return fmt.Errorf("Members of a talk: %w", err)
 		}
 		for _, m := range more.Members {
 			request.Set(m.Name, m.Value)

@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -19,7 +18,8 @@ import (
 // default. The fields must not change while the Client is in use; it is safe for
 // concurrent use.
 type Client struct {
-	// BaseURL is where the API's paths begin, such as https://api.openai.com/v1.
+	// BaseURL is where the API's paths begin, such as https://api.openai.com/v1: an
+	// absolute http or https URL.
 	BaseURL string
 	// Key is sent as a bearer token; empty for none.
 	Key string
@@ -79,7 +79,8 @@ type Listener struct {
 }
 
 // Ask asks for one message. The body is a request to chat/completions in parts.
-// The error is an [*Error], one of the listener's, or that of ctx.
+// The error is an [*Error], one of the listener's, or that of ctx. Where the API cannot be
+// reached, the reason is the Err of the [Error], not a part of its text, which is for clients.
 func (c *Client) Ask(ctx context.Context, body [][]byte, l Listener) (*Reply, error) {
 	if c.API == ResponsesAPI {
 		var err error
@@ -157,14 +158,19 @@ func (a *answer) close() {
 	a.cancel(nil)
 }
 
+// unusable is the error of a Client that was made wrong.
+func unusable(message string, err error) *Error {
+	return &Error{Status: http.StatusInternalServerError, Type: TypeServer, Code: CodeInternal, Message: message, Err: err}
+}
+
 // post is Post over HTTP.
 func (c *Client) post(ctx context.Context, parts [][]byte) (*http.Response, error) {
 	if c.BaseURL == "" {
-		return nil, errors.New("a model's client needs a BaseURL or a Post")
+		return nil, unusable("The model's client needs a BaseURL or a Post.", nil)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(c.BaseURL, "/")+c.API.Path(), nil)
-	if err != nil {
-		return nil, err
+	if err != nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.Host == "" {
+		return nil, unusable("The BaseURL of the model's client is not an absolute http or https URL.", err)
 	}
 	for name, values := range c.Header {
 		req.Header[name] = slices.Clone(values)

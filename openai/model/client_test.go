@@ -49,10 +49,19 @@ func TestClientFollowsNoRedirect(t *testing.T) {
 	}
 }
 
-// Without an address there is an error that says so.
+// Without an address, or with one that is none, there is an error that says so.
 func TestClientWithoutAddress(t *testing.T) {
-	if _, err := (&Client{}).Ask(t.Context(), nil, Listener{}); err == nil {
-		t.Error("no error")
+	for address, want := range map[string]string{
+		"":                  "BaseURL or a Post",
+		"api.openai.com/v1": "absolute http or https URL",
+		"localhost:8000/v1": "absolute http or https URL",
+		"http:///v1":        "absolute http or https URL",
+		"http://a b/v1":     "absolute http or https URL",
+	} {
+		_, err := (&Client{BaseURL: address}).Ask(t.Context(), nil, Listener{})
+		if e, ok := err.(*Error); !ok || e.Code != CodeInternal || !strings.Contains(e.Message, want) {
+			t.Errorf("%q: %v", address, err)
+		}
 	}
 }
 
