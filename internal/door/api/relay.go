@@ -242,8 +242,13 @@ const relayIdle = 5 * time.Minute
 
 // relayedHeader takes out of an upstream's header what is between it and us: its
 // cookies, its word on which web pages may read the answer and, where it is one of
-// us, what it says of itself. We have said ours.
+// us, what it says of itself. We have said ours. A browser would take an answer that is a
+// page for one of ours, and of the origin of the console: it shows it, and runs nothing.
 func relayedHeader(h http.Header) {
+	h.Set("Content-Security-Policy", "sandbox")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Del("Clear-Site-Data")
+	h.Del("Strict-Transport-Security")
 	h.Del("Set-Cookie")
 	h.Del("Alt-Svc")
 	for name := range h {

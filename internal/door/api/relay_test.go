@@ -352,14 +352,24 @@ func TestRelayKeepsOurHeaders(t *testing.T) {
 		w.Header().Add("Set-Cookie", "session=upstream")
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 		w.Header().Set("Access-Control-Allow-Credentials", "true")
+		w.Header().Set("Clear-Site-Data", `"*"`)
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
+		w.Header().Set("Content-Security-Policy", "script-src 'unsafe-inline'")
+		w.Header().Set("Content-Type", "text/html")
 		w.Header().Set("X-Kept", "yes")
-		_, _ = w.Write([]byte("{}"))
+		_, _ = w.Write([]byte("<script>alert(1)</script>"))
 	}}
 	d := open(t, nil, up.model(t, "*"))
-	a := d.do(http.MethodGet, "/v1/files", "")
+	a := d.do(http.MethodGet, "/v1/files/file-1/content", "")
 	for name := range a.header {
-		if name == "Set-Cookie" || strings.HasPrefix(name, "Access-Control-") {
+		if name == "Set-Cookie" || name == "Clear-Site-Data" || name == "Strict-Transport-Security" || strings.HasPrefix(name, "Access-Control-") {
 			t.Errorf("%s: %s reached the client", name, a.header.Get(name))
+		}
+	}
+	// A page of an upstream's would be of the console's origin.
+	for name, want := range map[string]string{"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff"} {
+		if got := a.header.Values(name); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 	if a.header.Get("X-Kept") != "yes" {
