@@ -313,7 +313,9 @@ func (h *host) getPrompt(ctx context.Context, s *session.Session, v *view, call 
 	if call.Entry = v.prompt(name); call.Entry == nil {
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: fmt.Sprintf("there is no prompt %q", name)}
 	}
-	return h.passed(s.Tools.Call(ctx, call))
+	res, err := h.passed(s.Tools.Call(ctx, call))
+	res.Content = v.linked(call.Entry.Server, res.Content)
+	return res, err
 }
 
 // complete passes on a request to complete an argument, with the name that the
@@ -350,7 +352,9 @@ func (h *host) readResource(ctx context.Context, s *session.Session, v *view, ca
 	if call.Entry = v.resource(uri); call.Entry == nil {
 		return dragoman.Result{}, h.notFound("resource", uri)
 	}
-	return h.passed(s.Tools.Call(ctx, call))
+	res, err := h.passed(s.Tools.Call(ctx, call))
+	res.Content = v.linked(call.Entry.Server, res.Content)
+	return res, err
 }
 
 // notFound is the answer to a URI that names nothing.

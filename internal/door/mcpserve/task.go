@@ -82,7 +82,7 @@ func (h *host) aboutTask(ctx context.Context, s *session.Session, v *view, call 
 	case res.Problem != nil:
 		return res, nil
 	case call.Method == "tasks/result":
-		return h.finished(ctx, s, h.made(s, v, id), res)
+		return h.finished(ctx, s, v, h.made(s, v, id), res)
 	case call.Method == "tasks/get":
 		res.Content = h.described(ctx, s, v, id, res.Content)
 	}
@@ -109,7 +109,7 @@ func (h *host) described(ctx context.Context, s *session.Session, v *view, id st
 	if err != nil || o.Get("result") == nil {
 		return task
 	}
-	inner, err := h.finished(ctx, s, h.made(s, v, id), dragoman.Result{Content: o.Get("result"), Ran: dragoman.RanYes, Failed: isError(o.Get("result"))})
+	inner, err := h.finished(ctx, s, v, h.made(s, v, id), dragoman.Result{Content: o.Get("result"), Ran: dragoman.RanYes, Failed: isError(o.Get("result"))})
 	if err != nil || inner.Content == nil {
 		return task
 	}

@@ -47,7 +47,7 @@ func (h *host) callTool(ctx context.Context, s *session.Session, v *view, call d
 	if err != nil || res.Asks != nil || res.Task != "" {
 		return res, err
 	}
-	return h.finished(ctx, s, call, res)
+	return h.finished(ctx, s, v, call, res)
 }
 
 // find returns the tool of a name: one that is listed, one of ours, or the one that a
@@ -88,7 +88,7 @@ func (h *host) nobodys(s *session.Session, name string) (dragoman.Result, error)
 }
 
 // finished returns what a call of a tool came to, as clients are told it.
-func (h *host) finished(ctx context.Context, s *session.Session, call dragoman.Call, res dragoman.Result) (dragoman.Result, error) {
+func (h *host) finished(ctx context.Context, s *session.Session, v *view, call dragoman.Call, res dragoman.Result) (dragoman.Result, error) {
 	if theirs := h.theirs(res.Problem); theirs != nil {
 		return dragoman.Result{}, theirs // an error of the protocol stays one
 	}
@@ -103,6 +103,7 @@ func (h *host) finished(ctx context.Context, s *session.Session, call dragoman.C
 	if h.door.now.Load().Raw && res.Problem == nil {
 		return res, nil
 	}
+	res.Content = v.linked(call.Tool.Server, res.Content)
 	whole := res.Info.Truncated
 	res = s.Shape(call.Tool).Dual(call, res, h.legacy)
 	if res.Info.Truncated && !whole {
