@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -302,6 +303,11 @@ func (c *Conversation) finishBody(r *model.Reply, calls []json.RawMessage, finis
 		}
 		if len(c.rounds) > 1 && len(c.cited) > 0 {
 			message.Set("annotations", rawjson.AppendArray(nil, c.cited))
+		}
+	}
+	for i, thought := range c.thought {
+		if len(thought) > 1 || len(thought) == 1 && !isText(message.Get(texts[i])) { // else as it came
+			message.Set(texts[i], rawjson.Quote(strings.Join(thought, betweenRounds)))
 		}
 	}
 	if len(calls) > 0 {

@@ -81,9 +81,10 @@ type Conversation struct {
 	thread   *recall.Thread
 
 	// What the client gets, over all rounds.
-	id, created, model json.RawMessage   // of the one completion
-	visible            []string          // its text, a string a round
-	cited              []json.RawMessage // and what that cites
+	id, created, model json.RawMessage      // of the one completion
+	visible            []string             // its text, a string a round
+	thought            [len(texts)][]string // by member of texts, a string a round; of no stream
+	cited              []json.RawMessage    // and what that cites
 	rounds             []json.RawMessage
 	usage, logprobs    json.RawMessage
 	role               bool             // the role was sent
@@ -211,11 +212,17 @@ func (c *Conversation) see(r *model.Reply) {
 		c.separate[0] = true // content may be a list of parts
 	}
 	for i, name := range texts {
-		c.separate[i] = c.separate[i] || isText(r.Message.Get(name))
+		raw := r.Message.Get(name)
+		c.separate[i] = c.separate[i] || isText(raw)
+		if i > 0 && isText(raw) && !c.request.Stream {
+			text, _ := rawjson.String(raw)
+			c.thought[i] = append(c.thought[i], text)
+		}
 	}
 }
 
-// texts are the members of a message that go on from round to round, each as a paragraph.
+// texts are the members of a message that go on from round to round, each as a paragraph:
+// its text, then what was thought.
 var texts = [...]string{"content", "reasoning_content", "reasoning"}
 
 // isText reports whether a member is a text, and has something in it.
