@@ -41,7 +41,9 @@ func (e *Error) Told() string {
 		return fmt.Sprintf("The model's API at %s did not answer within %s.", e.Address, e.Waited.Round(100*time.Millisecond))
 	}
 	check := fmt.Sprintf("Check %s.", e.From)
-	if _, ok := errors.AsType[*net.DNSError](e.Err); !ok {
+	if e.proxy() != nil {
+		check = "Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY."
+	} else if _, ok := errors.AsType[*net.DNSError](e.Err); !ok {
 		check = fmt.Sprintf("Check that it runs there, and %s.", e.From)
 	}
 	return fmt.Sprintf("The model's API at %s cannot be reached: %s. %s", e.Address, e.cause(), check)
@@ -49,22 +51,38 @@ func (e *Error) Told() string {
 
 // cause is what went wrong, without the address, which everybody knows by then.
 func (e *Error) cause() string {
-	if unknown, ok := errors.AsType[*net.DNSError](e.Err); ok {
+	if err := e.proxy(); err != nil {
+		return "the proxy of the environment: " + reason(err)
+	}
+	return reason(e.Err)
+}
+
+// proxy is why the proxy between could not be reached, or would not connect; nil where it is
+// not the one that is in the way.
+func (e *Error) proxy() error {
+	if op, ok := errors.AsType[*net.OpError](e.Err); ok && op.Op == proxyConnect {
+		return op.Err
+	}
+	return nil
+}
+
+func reason(err error) string {
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok {
 		if unknown.IsNotFound {
 			return fmt.Sprintf("there is no host named %s", unknown.Name)
 		}
 		return "its host's name cannot be looked up: " + unknown.Err
 	}
-	if certificate := safehttp.Certificate(e.Err); certificate != "" {
+	if certificate := safehttp.Certificate(err); certificate != "" {
 		return certificate
 	}
-	if header, ok := errors.AsType[tls.RecordHeaderError](e.Err); ok && header.Conn != nil {
+	if header, ok := errors.AsType[tls.RecordHeaderError](err); ok && header.Conn != nil {
 		return "it does not speak TLS; is it http:// instead of https://?"
 	}
-	if number, ok := errors.AsType[syscall.Errno](e.Err); ok {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number.Error()
 	}
-	return e.Err.Error()
+	return err.Error()
 }
 
 // Unwrap returns Err.

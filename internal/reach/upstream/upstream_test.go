@@ -191,9 +191,11 @@ func TestErrorTold(t *testing.T) {
 		return &upstream.Error{Host: "h:1", Address: "http://h:1/v1", From: "OPENAI_BASE_URL", Err: err, Waited: time.Second}
 	}
 	for want, err := range map[string]error{
-		"The model's API at http://h:1/v1 cannot be reached: connection refused. Check that it runs there, and OPENAI_BASE_URL.": &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
-		"The model's API at http://h:1/v1 cannot be reached: there is no host named h. Check OPENAI_BASE_URL.":                   &net.OpError{Op: "dial", Err: &net.DNSError{Name: "h", IsNotFound: true}},
-		"The model's API at http://h:1/v1 did not answer within 1s.":                                                             context.DeadlineExceeded,
+		"The model's API at http://h:1/v1 cannot be reached: connection refused. Check that it runs there, and OPENAI_BASE_URL.":                                  &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		"The model's API at http://h:1/v1 cannot be reached: there is no host named h. Check OPENAI_BASE_URL.":                                                    &net.OpError{Op: "dial", Err: &net.DNSError{Name: "h", IsNotFound: true}},
+		"The model's API at http://h:1/v1 cannot be reached: the proxy of the environment: connection refused. Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY.":       &net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
+		"The model's API at http://h:1/v1 cannot be reached: the proxy of the environment: there is no host named p. Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY.": &net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "dial", Err: &net.DNSError{Name: "p", IsNotFound: true}}},
+		"The model's API at http://h:1/v1 did not answer within 1s.":                                                                                              context.DeadlineExceeded,
 	} {
 		if got := e(err).Told(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
