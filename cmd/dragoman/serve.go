@@ -80,7 +80,7 @@ configuration read again: requests and servers that did not change go on.` + ser
 			}
 			g, err := gateway.New(file, gateway.Options{Read: func() (*config.File, error) { return read(nil) }, Log: log, Version: version(), Replica: true, Used: level, Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials(), StateFolder: stateFolder()})
 			if err != nil {
-				return &usageError{err, ""}
+				return unbuilt(err)
 			}
 			defer g.Close()
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)

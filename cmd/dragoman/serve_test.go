@@ -1,11 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/stage/freeport"
 )
 
 // Issue 17, D7: names on the command line stand beside those of the configuration.
@@ -38,5 +42,27 @@ func TestAddressesOverTLS(t *testing.T) {
 	want[5] = signIn
 	if got := addresses(file, at, signIn, true); !slices.Equal(got, want) {
 		t.Errorf("a person is told %v", got)
+	}
+}
+
+// A gateway whose database is away, such as after a start of the machine, ends with another
+// status than one whose configuration cannot be used: the service is started again then
+// (RestartPreventExitStatus in packaging/dragoman.service).
+func TestStatusWithoutDatabase(t *testing.T) {
+	away, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	for text, want := range map[string]int{
+		fmt.Sprintf("store: {url: \"postgres://nobody@%s/none\", key: MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=}\n", away): exitFailed,
+		"store: {url: none}\n": exitUsage,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := run([]string{"serve", "--listen", "127.0.0.1:0", "--config", path}); got != want {
+			t.Errorf("%s: status %d, want %d", text, got, want)
+		}
 	}
 }

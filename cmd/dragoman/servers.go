@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
 // maxStart is how long the slowest server may take to start, and a second for its turn:
@@ -107,9 +108,18 @@ func (s *selection) build(file *config.File) (*gateway.Gateway, error) {
 	s.warn(terminal.NewScreen(os.Stderr), file)
 	g, err := gateway.New(file, gateway.Options{Log: s.logger(), Version: version(), Can: canAsk(), Credentials: credentials()})
 	if err != nil {
-		return nil, &usageError{err, ""}
+		return nil, unbuilt(err)
 	}
 	return g, nil
+}
+
+// unbuilt is why a gateway cannot be built: by its configuration, or by a store that is in
+// trouble now. Whoever starts programs again does so for the latter alone.
+func unbuilt(err error) error {
+	if code, _ := store.Refusal(err); code != "" {
+		return &failure{err, ""}
+	}
+	return &usageError{err, ""}
 }
 
 // warn shows what in a configuration deserves a look.
