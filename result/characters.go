@@ -60,22 +60,32 @@ func escape(b []byte) (size, width int, clean bool) {
 	if len(b) < 2 {
 		return 0, 0, false
 	}
+	if b[1] == '/' {
+		return 2, 1, false
+	}
 	if short[b[1]] != 0 {
 		return 2, 2, true
 	}
 	r := hex4(b)
-	switch {
-	case r < 0:
+	if r < 0 {
 		return 0, 0, false
-	case r >= 0xd800 && r < 0xdc00:
-		if low := hex4(b[6:]); low >= 0xdc00 && low < 0xe000 {
-			return 12, 12, true
-		}
-		return 6, 6, false // a lone surrogate becomes \ufffd
-	case r >= 0xdc00 && r < 0xe000:
-		return 6, 6, false
 	}
-	return 6, 6, true
+	size = 6
+	if r >= 0xd800 && r < 0xdc00 {
+		if low := hex4(b[6:]); low >= 0xdc00 && low < 0xe000 {
+			size = 12
+		}
+	}
+	if needless(decoded(b, size)) {
+		return size, 1, false
+	}
+	return size, size, true
+}
+
+// needless reports whether a character is readable without the escape that a server
+// wrote. Escaped it costs a model several times as much.
+func needless(r rune) bool {
+	return r >= ' ' && r != '"' && r != '\\' && !invisible.Stray(r)
 }
 
 // hex4 returns the number of a \uXXXX escape that b begins with, or -1.

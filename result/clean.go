@@ -8,7 +8,8 @@ import (
 )
 
 // appendClean appends JSON that scan has read without the space between tokens, with
-// hidden characters spelled as escapes, and with U+FFFD for lone surrogates.
+// hidden characters spelled as escapes and no others that JSON does not ask for, and
+// with U+FFFD for lone surrogates.
 // Parsed again it is the same value, so nothing is lost that JSON can carry
 // from one program to another.
 func appendClean(dst, b []byte) []byte {
@@ -57,11 +58,12 @@ func appendInside(dst, b []byte) []byte {
 		size, _, clean := unit(b[i:])
 		if !clean {
 			dst = append(dst, b[from:i]...)
-			r := utf8.RuneError
-			if b[i] != '\\' {
-				r, _ = utf8.DecodeRune(b[i:])
+			if b[i] == '\\' {
+				dst = utf8.AppendRune(dst, decoded(b[i:], size))
+			} else {
+				r, _ := utf8.DecodeRune(b[i:])
+				dst = appendEscape(dst, r)
 			}
-			dst = appendEscape(dst, r)
 			from = i + size
 		}
 		i += size

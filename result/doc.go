@@ -64,7 +64,8 @@
 // Results come from outside. Control characters, overrides of the writing
 // direction, tag characters and other invisible ones are spelled as \u escapes,
 // so that model and people see them while a program that parses the message
-// gets the same value. Lone surrogates and invalid UTF-8 become U+FFFD. Nesting
+// gets the same value. Escapes of other characters, as servers write them that
+// send nothing but ASCII, are undone. Lone surrogates and invalid UTF-8 become U+FFFD. Nesting
 // deeper than 128 levels is cut. Time and memory grow with the size of the
 // result and not faster: a result is scanned once, as raw bytes, and never
 // decoded as a whole, which also keeps order, big integers and the spelling of

@@ -386,7 +386,7 @@ func (s *scanner) str() (count int, err error) {
 			s.i = i
 			return 0, s.fail("a raw control character in a string")
 		}
-		if b[i] == '\\' && i+1 < len(b) && short[b[i+1]] != 0 {
+		if b[i] == '\\' && i+1 < len(b) && short[b[i+1]] != 0 && b[i+1] != '/' {
 			i += 2
 			out += 2
 			count++

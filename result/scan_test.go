@@ -143,10 +143,11 @@ func TestHugeResults(t *testing.T) {
 // may stay as it is.
 func TestEscape(t *testing.T) {
 	for text, want := range map[string][3]any{
-		`\n`: {2, 2, true}, `\"x`: {2, 2, true}, `\/`: {2, 2, true}, `\`: {0, 0, false}, `\x`: {0, 0, false}, `\u12`: {0, 0, false}, `\u12g4`: {0, 0, false},
-		`\u0041`: {6, 6, true}, `\u00aa`: {6, 6, true}, `\u00AA`: {6, 6, true}, `\u0909`: {6, 6, true}, `\u00FF`: {6, 6, true}, `\uffff`: {6, 6, true}, `\ud7ff`: {6, 6, true}, `\ue000`: {6, 6, true},
-		`\ud83d\ude00`: {12, 12, true}, `\ud83d`: {6, 6, false}, `\ud83dx`: {6, 6, false}, `\ud83d\u0041`: {6, 6, false}, `\ud83d\ud83d`: {6, 6, false},
-		`\ude00`: {6, 6, false}, `\udfff`: {6, 6, false}, `\udc00`: {6, 6, false}, `\udbff\udfff`: {12, 12, true}, `\ud800\ue000`: {6, 6, false},
+		`\n`: {2, 2, true}, `\"x`: {2, 2, true}, `\/`: {2, 1, false}, `\`: {0, 0, false}, `\x`: {0, 0, false}, `\u12`: {0, 0, false}, `\u12g4`: {0, 0, false},
+		`\u0041`: {6, 1, false}, `\u00aa`: {6, 1, false}, `\u00AA`: {6, 1, false}, `\u0909`: {6, 1, false}, `\uffff`: {6, 1, false}, `\ud7ff`: {6, 1, false}, `\ue000`: {6, 1, false},
+		`\u0022`: {6, 6, true}, `\u005C`: {6, 6, true}, `\u0000`: {6, 6, true}, `\u000a`: {6, 6, true}, `\u007f`: {6, 6, true}, `\u202e`: {6, 6, true}, `\udb40\udc41`: {12, 12, true},
+		`\ud83d\ude00`: {12, 1, false}, `\ud83d`: {6, 1, false}, `\ud83dx`: {6, 1, false}, `\ud83d\u0041`: {6, 1, false}, `\ud83d\ud83d`: {6, 1, false},
+		`\ude00`: {6, 1, false}, `\udfff`: {6, 1, false}, `\udc00`: {6, 1, false}, `\udbff\udfff`: {12, 1, false}, `\ud800\ue000`: {6, 1, false},
 	} {
 		size, width, clean := escape([]byte(text))
 		if got := [3]any{size, width, clean}; got != want {
