@@ -37,6 +37,11 @@ const longPointer = 160
 // characters, before members are left out altogether.
 const floor = 48
 
+// partFloor is what an element of the array at spread keeps at least, where the room
+// allows it: enough for the members of a content block, the telling of a cut in it, and
+// some of its text.
+const partFloor = 320
+
 // A cutter writes a value in at most a given number of characters, counting
 // what it has to say about each cut. It works from the outside in and reads
 // only what it writes, so its cost grows with the budget, not with the value.
@@ -342,18 +347,30 @@ func (c *cutter) share(n node, depth, budget int) (used int, ok bool) {
 	return budget - left - c.cost(), true
 }
 
+// keeps returns what a part of n keeps at least. Elements keep enough to be of use, so
+// that of many the last are left out and not the text of all. Where some matter more than
+// others, all keep little, so that those are reached wherever they stand.
+func (c *cutter) keeps(n node, room int) int {
+	differs := func(p float64) bool { return p != c.priority[0] }
+	if n.kind == '{' || slices.ContainsFunc(c.priority, differs) {
+		return floor
+	}
+	return max(floor, min(partFloor, room/4))
+}
+
 // divide finds how many of n's parts can be shown, and the room for the value
 // of each.
 func (c *cutter) divide(n node, depth, room int) (parts []child, shares []int, left int) {
+	keep := c.keeps(n, room)
 	for k, ch := range c.children(n) {
 		about := min(k, 1)
 		if ch.name != nil {
 			about += utf8.RuneCount(appendClean(nil, ch.name)) + 1
 		}
 		least := ch.chars
-		if least > floor || ch.deep(depth) {
+		if least > keep || ch.deep(depth) {
 			back := c.push(k, ch)
-			least = floor + c.cost()
+			least = keep + c.cost()
 			c.ptr = c.ptr[:back]
 			if !ch.deep(depth) {
 				least = min(least, ch.chars)
