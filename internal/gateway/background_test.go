@@ -1,9 +1,13 @@
 package gateway
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
@@ -136,4 +140,65 @@ func TestBackgroundEndsWithItsKey(t *testing.T) {
 		}
 		return now.State == run.Done && now.Outcome == run.Failed
 	})
+}
+
+// A response in the background that waits, or that its client cancels, has not failed: not for
+// the log, and not for those who watch.
+func TestBackgroundLeftIsNoFailure(t *testing.T) {
+	var log bytes.Buffer
+	file := config.Default()
+	file.Listen, file.Store.Path = "127.0.0.1:0", filepath.Join(t.TempDir(), "dragoman.db")
+	file.Policy = []policy.Rule{{Allow: []string{"*"}}, {Name: "records", Ask: []string{"demo__create_record"}}}
+	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := sync.OnceFunc(g.Close)
+	t.Cleanup(closed)
+	if err := g.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	served := serve(t, g)
+	counted := func() string {
+		_, all := sent(t, "", "GET", served.url+"/metrics", "")
+		var lines []string
+		for line := range strings.Lines(all) {
+			if strings.HasPrefix(line, "gen_ai_invoke_agent_duration_seconds_count") {
+				lines = append(lines, line)
+			}
+		}
+		return strings.Join(lines, "")
+	}
+	for _, model := range []string{"rehearsal", "rehearsal:slow"} {
+		status, body := sent(t, "", "POST", served.url+"/v1/responses", `{"model":"`+model+`","background":true,"input":"CALL create_record {\"table\":\"t\",\"data\":{\"a\":1}}"}`)
+		o, err := rawjson.ParseObject([]byte(body))
+		if err != nil || status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+		id, _ := rawjson.String(o.Get("id"))
+		want := run.Waiting
+		if model != "rehearsal" {
+			want = run.Done
+			if status, body := sent(t, "", "POST", served.url+"/v1/responses/"+id+"/cancel", ""); status != http.StatusOK {
+				t.Fatalf("%d %s", status, body)
+			}
+		}
+		eventually(t, "it is left", func() bool {
+			all, err := g.background.runs.List(t.Context(), run.Filter{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.ContainsFunc(all, func(r run.Run) bool { return r.ID == id && r.State == want })
+		})
+	}
+	eventually(t, "it is counted", func() bool { return counted() != "" })
+	if got := counted(); strings.Contains(got, `"_other"`) {
+		t.Errorf("metrics: %s", got)
+	}
+	served.stop()
+	<-served.done
+	closed()
+	if strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), `why="the run waits"`) {
+		t.Errorf("the log: %s", log.String())
+	}
 }

@@ -276,12 +276,17 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 	taped.loop(loop)
 	defer func() { run.Changed = c.Wrote() }() // however it ends
 	err = loop.Run(r.Context(), c)
+	if why := taped.left(); err != nil && why != nil {
+		err = why
+	}
 	s.Over(err)
 	run.Answered = err == nil
 	line := [...]slog.Attr{slog.Int("calls", calls), slog.Duration("took", time.Since(started).Round(time.Millisecond)), spent(c)}
 	switch {
 	case err == nil:
 		logbuffer.Line(r.Context(), log, slog.LevelInfo, on.name, line[:]...)
+	case taped.left() != nil:
+		logbuffer.Line(r.Context(), log, slog.LevelInfo, on.name+" left", append(line[:], slog.Any("why", err))...)
 	case errors.Is(context.Cause(r.Context()), context.Canceled):
 		logbuffer.Line(r.Context(), log, slog.LevelInfo, on.name+" cancelled by the client", line[:]...)
 	default:

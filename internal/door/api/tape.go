@@ -74,6 +74,15 @@ func newTape(ctx context.Context, held *run.Held) (*tape, error) {
 // goesOn reports whether the response was said in part, and is made again.
 func (t *tape) goesOn() bool { return len(t.played) > 2 }
 
+// left is why the run is had no more, such as that it waits or was cancelled: nothing has
+// failed then. It is nil while the run is had, and for a nil tape.
+func (t *tape) left() error {
+	if t == nil {
+		return nil
+	}
+	return context.Cause(t.held.Context())
+}
+
 // away is the error for a server of which something was said, and that has nothing to offer
 // now, such as after a restart: without its tools the response cannot be made again. It is nil
 // where there is none, as for a nil tape.
