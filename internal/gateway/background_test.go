@@ -202,3 +202,39 @@ func TestBackgroundLeftIsNoFailure(t *testing.T) {
 		t.Errorf("the log: %s", log.String())
 	}
 }
+
+// The log says why a response in the background failed, beside its id.
+func TestBackgroundFailureIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	file := config.Default()
+	file.Listen, file.Store.Path = "127.0.0.1:0", filepath.Join(t.TempDir(), "dragoman.db")
+	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := sync.OnceFunc(g.Close)
+	t.Cleanup(closed)
+	if err := g.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	served := serve(t, g)
+	for _, model := range []string{"rehearsal:401", "rehearsal:cut-stream"} {
+		if status, body := sent(t, "", "POST", served.url+"/v1/responses", `{"model":"`+model+`","background":true,"input":"SAY one two three"}`); status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+	}
+	eventually(t, "both have failed", func() bool {
+		all, err := g.background.runs.List(t.Context(), run.Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all) == 2 && all[0].Outcome == run.Failed && all[1].Outcome == run.Failed
+	})
+	served.stop()
+	<-served.done
+	closed()
+	said := log.String()
+	if n := strings.Count(said, "a response in the background failed"); n != 2 || strings.Contains(said, "error=<nil>") {
+		t.Errorf("%d times in the log: %s", n, said)
+	}
+}

@@ -198,13 +198,18 @@ func shapeOf(event []byte) (s shape) {
 	return s
 }
 
-// failure is what the conversation answered in place of a stream; nil where it did not.
+// failure is what the conversation told of its failure, in the stream or in place of it; nil
+// where it told none.
 func (t *tape) failure() error {
-	if t.status < 400 {
-		return nil
+	told := []byte(t.failed)
+	if told == nil {
+		if t.status < 400 {
+			return nil
+		}
+		told = t.body.Bytes()
 	}
 	e := &model.Error{Status: t.status, Type: model.TypeServer, Code: "server_error", Message: http.StatusText(t.status)}
-	if body, err := rawjson.ParseObject(t.body.Bytes()); err == nil {
+	if body, err := rawjson.ParseObject(told); err == nil {
 		if o, err := rawjson.ParseObject(body.Get("error")); err == nil {
 			for name, to := range map[string]*string{"code": &e.Code, "message": &e.Message, "type": &e.Type} {
 				if s, ok := rawjson.String(o.Get(name)); ok && s != "" {
