@@ -178,6 +178,9 @@ func (c Contents) bounded(uri string, r Resource) (*sdk.ResourceContents, error)
 		out.Blob = data
 		out.MIMEType = cmp.Or(out.MIMEType, "application/octet-stream")
 	}
+	if out.Text == "" && out.Blob == nil {
+		out.Blob = []byte{} // MCP's schema wants one of the two, and the SDK leaves out an empty text
+	}
 	return out, nil
 }
 

@@ -2,6 +2,7 @@ package toolkit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -10,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
 // closing tells whether it was closed.
@@ -96,6 +100,38 @@ func TestResources(t *testing.T) {
 	}
 	if !from.closed {
 		t.Error("the reader was not closed")
+	}
+}
+
+// TestEmptyContents: an empty file has contents that MCP's schema knows, in a resource and
+// in a block, and in both eras.
+func TestEmptyContents(t *testing.T) {
+	s := newServer(t, Options{})
+	for uri, c := range map[string]Contents{"a://text": {}, "a://data": {Data: []byte{}}, "a://reader": {From: strings.NewReader("")}} {
+		AddResource(s, Resource{URI: uri, Name: "r"}, func(context.Context) (Contents, error) { return c, nil })
+	}
+	Add(s, Tool{Name: "get_file", Description: "x", Hints: reading}, func(context.Context, struct{}) (Content, error) {
+		block, err := Embed("a://text", Contents{})
+		return Content{block}, err
+	})
+	for _, era := range []mcp.Era{mcp.Legacy, mcp.Modern} {
+		r, w := s.Pipe(context.WithoutCancel(t.Context()))
+		client, err := mcp.Connect(t.Context(), mcp.Pipe{Reader: r, Writer: w}, &mcp.ClientOptions{Era: era})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		list, _ := client.List(t.Context())
+		calls := map[string]dragoman.Call{"get_file": {Tool: list.Tools.Find("get_file")}}
+		for _, uri := range []string{"a://text", "a://data", "a://reader"} {
+			calls[uri] = dragoman.Call{Method: "resources/read", Arguments: json.RawMessage(`{"uri":"` + uri + `"}`)}
+		}
+		for name, c := range calls {
+			res, err := client.Call(t.Context(), c)
+			if err != nil || res.Problem != nil || !strings.Contains(string(res.Content), `"mimeType":"text/plain","blob":""}`) {
+				t.Errorf("%s, %s: %s, %v, %v", era, name, res.Content, res.Problem, err)
+			}
+		}
 	}
 }
 
