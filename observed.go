@@ -18,10 +18,10 @@ func conversed(ctx context.Context, span *observe.Span, err error) {
 	span.Text(observe.RequestID, observe.RequestOf(ctx))
 	switch {
 	case err == nil:
-	case errors.Is(err, context.Canceled), errors.Is(ctx.Err(), context.Canceled): // whatever the cause is
-		span.Fail("canceled", err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		span.Fail("timeout", err.Error())
+	case errors.Is(err, context.Canceled), ctx.Err() != nil: // for whatever reason
+		span.Fail("canceled", err.Error())
 	default:
 		span.Fail(observe.Other, err.Error())
 	}
