@@ -167,13 +167,22 @@ func (h *history) turn(i int) (*memory.Turn, error) {
 		}
 		lost = lost || strings.HasPrefix(key, CallKey(WroteID))
 	}
-	if lost && !slices.ContainsFunc(h.objects[i+1:], func(o *rawjson.Object) bool { return !isTool(o) }) {
-		return nil, &model.Error{
-			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeTurnExpired, Param: "messages",
-			Message: "What tools did in this turn is not remembered any more, and they may have changed something. Start the turn anew from its user message.",
-		}
+	if lost {
+		return nil, h.lost(i)
 	}
 	return nil, nil
+}
+
+// lost returns the error of a turn that is lost and ended with a message, where the turn is
+// still open.
+func (h *history) lost(i int) error {
+	if slices.ContainsFunc(h.objects[i+1:], func(o *rawjson.Object) bool { return !isTool(o) }) {
+		return nil
+	}
+	return &model.Error{
+		Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeTurnExpired, Param: "messages",
+		Message: "What tools did in this turn is not remembered any more, and they may have changed something. Start the turn anew from its user message.",
+	}
 }
 
 // spread returns the messages of the client's that are the open one of a turn, of which the

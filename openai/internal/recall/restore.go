@@ -66,7 +66,7 @@ func (t *Thread) Restore(ctx context.Context) error {
 		return err
 	}
 	t.Dialogue.Expect(len(h.messages))
-	var placed map[string]bool // the client's calls in turns that were reopened, with their results
+	placed := map[string]bool{} // the client's calls in turns that were reopened, with their results
 	for i := 0; i < len(h.messages); i++ {
 		kept, err := h.turn(i)
 		if err != nil {
@@ -78,6 +78,20 @@ func (t *Thread) Restore(ctx context.Context) error {
 		var now []*rawjson.Object
 		end := i
 		if kept != nil && kept.Open != nil {
+			parts, behind, err := h.parts(i)
+			if err != nil {
+				return err
+			}
+			if parts != nil {
+				for k, p := range parts {
+					t.restorePart(h, p, k == len(parts)-1 && behind == len(h.messages)-1)
+				}
+				for _, id := range callIDs(h.objects[i]) {
+					placed[id] = true
+				}
+				i = behind
+				continue
+			}
 			now, end = h.spread(i, kept.Open)
 			if kept.Resumed || kept.Open.Waits() {
 				if next := t.goesOn(h, end, asked); next > end {
@@ -107,13 +121,9 @@ func (t *Thread) Restore(ctx context.Context) error {
 		i = end
 		t.reopen(h, kept, now, i == len(h.messages)-1)
 		for _, call := range kept.Open.Calls {
-			if call.Ours() {
-				continue
+			if !call.Ours() {
+				placed[call.Client] = true
 			}
-			if placed == nil {
-				placed = map[string]bool{}
-			}
-			placed[call.Client] = true
 		}
 	}
 	t.Dialogue.Begin(t.Guide)
@@ -122,6 +132,21 @@ func (t *Thread) Restore(ctx context.Context) error {
 		t.reopen(h, asked, nil, true)
 	}
 	return t.takeUp(h.turns[requestKey(t.Request.Digest)])
+}
+
+// restorePart puts a part of a message of the client's in its place, with its results.
+func (t *Thread) restorePart(h *history, p part, last bool) {
+	if p.turn != nil {
+		t.Dialogue.More = t.Dialogue.More || p.turn.More
+		t.reopen(h, p.turn, []*rawjson.Object{p.now}, last)
+		return
+	}
+	t.Dialogue.Add(p.now.Bytes(), p.now)
+	for _, id := range callIDs(p.now) {
+		if answer := h.result(made{p.now, id}); answer != nil {
+			t.Dialogue.Add(answer.Bytes(), answer)
+		}
+	}
 }
 
 // share lets go of the client's list of messages where the dialogue's has them all: what is

@@ -268,3 +268,73 @@ func TestShared(t *testing.T) {
 		})
 	}
 }
+
+// TestParts: a client's message that is several of the model's comes apart by what is kept of
+// its calls, each with its text; the client's own calls stay between.
+func TestParts(t *testing.T) {
+	kept := func(text string, ids ...string) *memory.Turn {
+		m := &memory.Message{Calls: []memory.Call{{ID: "ours"}}}
+		for _, id := range ids {
+			m.Calls = append(m.Calls, memory.Call{ID: "call_" + id, Client: id})
+		}
+		return &memory.Turn{Text: text, Open: m}
+	}
+	for name, c := range map[string]struct {
+		says, calls string
+		kept        []*memory.Turn
+		want        []string // what each part says and calls
+	}{
+		"one turn":          {"A.", "a1 a2", []*memory.Turn{kept("A.", "a1", "a2")}, nil},
+		"nothing kept":      {"A.", "x y", nil, nil},
+		"two turns":         {"A.B.", "a1 a2 b", []*memory.Turn{kept("A.", "a1", "a2"), kept("B.", "b")}, []string{"A.: a1 a2", "B.: b"}},
+		"paragraphs":        {"A.\n\nB.", "a b", []*memory.Turn{kept("A.", "a"), kept("B.", "b")}, []string{"A.: a", "B.: b"}},
+		"no texts":          {"", "a b", []*memory.Turn{kept("", "a"), kept("", "b")}, []string{": a", ": b"}},
+		"another text":      {"C.", "a b", []*memory.Turn{kept("A.", "a"), kept("B.", "b")}, []string{"C.: a", ": b"}},
+		"the client's own":  {"X.A.", "x y a z", []*memory.Turn{kept("", "a")}, []string{"X.A.: x y", ": a", ": z"}},
+		"its text":          {"A.X.", "a x", []*memory.Turn{kept("A.", "a")}, []string{"A.: a", "X.: x"}},
+		"calls in disorder": {"", "a1 b a2", []*memory.Turn{kept("", "a1", "a2"), kept("", "b")}, []string{": a1 a2", ": b"}},
+	} {
+		h := &history{turns: map[string]*memory.Turn{}}
+		var calls, results []string
+		for id := range strings.FieldsSeq(c.calls) {
+			calls = append(calls, `{"id":"`+id+`"}`)
+			results = append(results, `{"role":"tool","tool_call_id":"`+id+`","content":"of `+id+`"}`)
+		}
+		o := object(t, `{"role":"assistant","tool_calls":[`+strings.Join(calls, ",")+`]}`)
+		o.Set("content", rawjson.Quote(c.says))
+		h.objects, h.keys = append(h.objects, o), [][]string{nil}
+		for _, r := range results {
+			h.objects = append(h.objects, object(t, r))
+		}
+		for _, turn := range c.kept {
+			for _, call := range turn.Open.Calls[1:] {
+				same := *turn // as a store that reads it for each key
+				h.turns[CallKey(call.Client)], h.keys[0] = &same, append(h.keys[0], CallKey(call.Client))
+			}
+		}
+		parts, end, err := h.parts(0)
+		var got []string
+		for _, p := range parts {
+			ids := callIDs(p.now)
+			got = append(got, contentText(p.now.Get("content"))+": "+strings.Join(ids, " "))
+			for _, id := range ids {
+				if answer := h.result(made{p.now, id}); answer == nil || contentText(answer.Get("content")) != "of "+id {
+					t.Errorf("%s: %s has the result %v", name, id, answer)
+				}
+			}
+		}
+		if err != nil || !slices.Equal(got, c.want) || len(c.want) > 0 && end != len(results) {
+			t.Errorf("%s: %q to %d, %v", name, got, end, err)
+		}
+	}
+	// Where one of them is lost, nobody knows what ran behind it.
+	h := &history{objects: []*rawjson.Object{object(t, `{"role":"assistant","tool_calls":[{"id":"a"},{"id":"`+WroteID+`x"}]}`)}}
+	h.turns, h.keys = map[string]*memory.Turn{CallKey("a"): kept("", "a")}, [][]string{{CallKey("a"), CallKey(WroteID + "x")}}
+	if _, _, err := h.parts(0); err == nil {
+		t.Error("a lost turn is gone on from")
+	}
+	h.objects = append(h.objects, object(t, `{"role":"user"}`))
+	if parts, _, err := h.parts(0); err != nil || len(parts) != 2 {
+		t.Errorf("a turn that is over came apart into %d: %v", len(parts), err)
+	}
+}
