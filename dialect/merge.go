@@ -259,7 +259,7 @@ func (m *merging) keyword(name string, mine, theirs *schema.Node) bool {
 	case "type":
 		return m.types(mine, theirs)
 	case "properties", "$defs":
-		return m.properties(name, mine, theirs)
+		return m.properties(name, theirs)
 	case "required":
 		names := required(m.out)
 		for _, item := range theirs.Items() {
@@ -309,7 +309,7 @@ func (m *merging) types(mine, theirs *schema.Node) bool {
 	return true
 }
 
-func (m *merging) properties(keyword string, mine, theirs *schema.Node) bool {
+func (m *merging) properties(keyword string, theirs *schema.Node) bool {
 	holder := m.out.Get(keyword)
 	for _, p := range theirs.Members() {
 		old := holder.Get(p.Name)

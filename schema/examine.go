@@ -26,17 +26,16 @@ func (e *examination) failBy(keyword string, causes []cause) {
 }
 
 // here has a rule judge the same value.
-func (e *examination) here(r *rule) bool {
+func (e *examination) here(r *rule) {
 	if r == nil {
-		return true
+		return
 	}
 	o := e.judge(r, e.value)
 	if o.wrong != nil {
 		e.wrong = append(e.wrong, cause{of: o.wrong})
-		return false
+		return
 	}
 	e.note(o.seen)
-	return true
 }
 
 // fits reports whether the same value fits a rule, which is no failure where not.

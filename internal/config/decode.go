@@ -148,7 +148,7 @@ func (d *decoder) value(n *node, v reflect.Value, path string, f field) {
 	case v.Kind() == reflect.Map:
 		d.mapping(n, v, path, f)
 	case v.Kind() == reflect.Slice:
-		d.list(n, v, path, f)
+		d.list(n, v, path)
 	case v.Kind() == reflect.String:
 		d.str(n, v, path, f)
 	case v.Kind() == reflect.Bool:
@@ -297,7 +297,7 @@ func (d *decoder) mapping(n *node, v reflect.Value, path string, f field) {
 	v.Set(out)
 }
 
-func (d *decoder) list(n *node, v reflect.Value, path string, f field) {
+func (d *decoder) list(n *node, v reflect.Value, path string) {
 	if n.kind == nullKind {
 		return
 	}

@@ -46,7 +46,7 @@ func (s *skilled) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 		return allSkills(entries), nil
 	}
 	r := &reading{tools: s.Toolset, call: call}
-	entry, problem := r.find(ctx, list, entries, wanted.Skill)
+	entry, problem := r.find(ctx, entries, wanted.Skill)
 	if problem != "" {
 		return refusedSkill(problem), nil
 	}
@@ -85,7 +85,7 @@ type reading struct {
 
 // find returns the skill that a model means: by its name in the list, by its URI, or,
 // unlisted, by a URI that only one server can mean.
-func (r *reading) find(ctx context.Context, list *dragoman.List, entries []dragoman.Entry, wanted string) (*dragoman.Entry, string) {
+func (r *reading) find(ctx context.Context, entries []dragoman.Entry, wanted string) (*dragoman.Entry, string) {
 	var names []string
 	servers := map[string]bool{}
 	for i := range entries {

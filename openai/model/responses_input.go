@@ -147,7 +147,7 @@ func (in *input) said(o *rawjson.Object, kept Items) {
 	}
 	now, isText := rawjson.String(o.Get("content"))
 	if !isText { // or a list of parts
-		now = partsOf(o, "content", "text")
+		now = contentOf(o)
 	}
 	edited := now != textOf(kept.Items)
 	spoke := textOf(kept.Items) != ""
@@ -413,20 +413,20 @@ func textOf(items []json.RawMessage) string {
 		if kind, _ := rawjson.String(item.Get("type")); kind != "message" {
 			continue
 		}
-		if text := partsOf(item, "content", "text"); text != "" {
+		if text := contentOf(item); text != "" {
 			texts = append(texts, text)
 		}
 	}
 	return strings.Join(texts, betweenMessages)
 }
 
-// partsOf returns the texts that the parts of a member have, one behind the other.
-func partsOf(item *rawjson.Object, member, name string) string {
+// contentOf returns the texts of an item's content, one behind the other.
+func contentOf(item *rawjson.Object) string {
 	var all strings.Builder
-	parts, _ := rawjson.Elements(item.Get(member))
+	parts, _ := rawjson.Elements(item.Get("content"))
 	for _, raw := range parts {
 		if part, err := rawjson.ParseObject(raw); err == nil {
-			text, _ := rawjson.String(part.Get(name))
+			text, _ := rawjson.String(part.Get("text"))
 			all.WriteString(text)
 		}
 	}

@@ -112,7 +112,7 @@ func (r *Reply) readItems() error {
 		id, _ := rawjson.String(item.Get("call_id"))
 		switch {
 		case kind == "message":
-			text := partsOf(item, "content", "text")
+			text := contentOf(item)
 			if said > 0 && text != "" {
 				said += len(betweenMessages)
 			}
@@ -185,7 +185,7 @@ func callOf(item *rawjson.Object, raw json.RawMessage) *Call {
 // thoughtOf returns what an item of reasoning says in words: what the model thought, or a
 // summary of it.
 func thoughtOf(item *rawjson.Object) string {
-	if text := partsOf(item, "content", "text"); text != "" {
+	if text := contentOf(item); text != "" {
 		return text
 	}
 	var all []string

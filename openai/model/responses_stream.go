@@ -187,7 +187,7 @@ func (s *itemStream) cite(raw json.RawMessage) error {
 	if err != nil || string(item.Get("type")) != `"message"` {
 		return nil // who reads the whole answer says what is wrong with it
 	}
-	all := citations(item, max(0, s.said-utf8.RuneCountInString(partsOf(item, "content", "text"))))
+	all := citations(item, max(0, s.said-utf8.RuneCountInString(contentOf(item))))
 	if len(all) == 0 {
 		return nil
 	}

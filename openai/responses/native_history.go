@@ -88,7 +88,7 @@ func (h *history) nativeItem(o *rawjson.Object, item json.RawMessage) error {
 	_, consented := h.seals.consent(stringOf(o, "approval_request_id"))
 	switch {
 	case consented, h.request.isOurs(o):
-		return h.ourItem(o, kind, item)
+		return h.ourItem(o, kind)
 	case kind == "message" && stringOf(o, "role") != "assistant":
 		h.put(model.ChatMessage(stringOf(o, "role"), rawjson.Quote(plainContent(o.Get("content")))), item)
 	case kind == "message":
@@ -132,7 +132,7 @@ func (h *history) summary(o *rawjson.Object) bool {
 }
 
 // ourItem takes an item about one of our servers.
-func (h *history) ourItem(o *rawjson.Object, kind string, item json.RawMessage) error {
+func (h *history) ourItem(o *rawjson.Object, kind string) error {
 	switch kind {
 	case "mcp_list_tools":
 		return h.item(o)

@@ -151,14 +151,10 @@ func (a *API) enqueue(ctx context.Context, who string, request *responses.Reques
 }
 
 // let forgets what goes with a run that this process was asked for.
-func (s *State) let(id string) (with admitted, ok bool) {
-	found, ok := s.admitted.LoadAndDelete(id)
-	if !ok {
-		return admitted{}, false
+func (s *State) let(id string) {
+	if with, ok := s.admitted.LoadAndDelete(id); ok {
+		with.(admitted).leave()
 	}
-	with = found.(admitted)
-	with.leave()
-	return with, true
 }
 
 // putIn keeps a response in a transaction of its run, where it is kept in the same store;

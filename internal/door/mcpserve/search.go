@@ -218,7 +218,7 @@ func (h *host) callNamed(ctx context.Context, call dragoman.Call, params *rawjso
 	if err != nil {
 		return dragoman.Result{}, err
 	}
-	if problem := h.unknown(s, v, name); problem != nil {
+	if problem := h.unknown(v, name); problem != nil {
 		return result.Dual(dragoman.Result{Ran: dragoman.RanNot, Problem: problem}, h.legacy), nil
 	}
 	return h.callTool(ctx, s, v, call, inner)
@@ -226,7 +226,7 @@ func (h *host) callNamed(ctx context.Context, call dragoman.Call, params *rawjso
 
 // unknown says that a model can call no tool of a name: there is none, or it is for
 // views alone.
-func (h *host) unknown(s *session.Session, v *view, name string) *dragoman.Problem {
+func (h *host) unknown(v *view, name string) *dragoman.Problem {
 	t := v.tools.Exact(name)
 	switch {
 	case t != nil && t.Quarantined != nil:

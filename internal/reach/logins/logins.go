@@ -150,7 +150,7 @@ func (l *Logins) importFile(ctx context.Context) (taken int, err error) {
 			if _, err := tx.Exec("INSERT INTO login_imports (digest, at) VALUES ($1, $2)", digests[a], store.Time(now)); err != nil {
 				return err
 			}
-			if _, err := l.put(tx, a, entries[a]); err != nil {
+			if err := l.put(tx, a, entries[a]); err != nil {
 				return err
 			}
 		}
@@ -233,13 +233,14 @@ func (l *Logins) get(tx *store.Tx, a credential.Account) (entry, error) {
 
 func place(a credential.Account) string { return "login " + a.Server }
 
-// put writes an entry, and returns the number of the change. The lock is held.
-func (l *Logins) put(tx *store.Tx, a credential.Account, e credential.Entry) (int64, error) {
+// put writes an entry. The lock is held.
+func (l *Logins) put(tx *store.Tx, a credential.Account, e credential.Entry) error {
 	box, err := l.keys.Close(tx, store.Owner(a.Caller), place(a), e.Open())
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return l.write(tx, a, box, stays)
+	_, err = l.write(tx, a, box, stays)
+	return err
 }
 
 // write writes a row, and returns the number of the change. The lock is held.
@@ -305,8 +306,7 @@ func compare(a, b credential.Account) int {
 // Put keeps an entry in place of an older one.
 func (l *Logins) Put(a credential.Account, e credential.Entry) error {
 	_, err := l.change(a, func(tx *store.Tx) (entry, error) {
-		_, err := l.put(tx, a, e)
-		return entry{}, err
+		return entry{}, l.put(tx, a, e)
 	})
 	return err
 }
@@ -329,8 +329,7 @@ func (l *Logins) Update(a credential.Account, change func(e *credential.Entry, n
 		if err := change(&e.Entry, now); err != nil || string(e.Open()) == before {
 			return e, err
 		}
-		_, err = l.put(tx, a, e.Entry)
-		return e, err
+		return e, l.put(tx, a, e.Entry)
 	})
 	return e.Entry, err
 }
