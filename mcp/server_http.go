@@ -363,7 +363,7 @@ func sendWhole(w http.ResponseWriter, id, result json.RawMessage) {
 }
 
 // send sends what is on t: the answer alone where that is all, else a stream.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, q *httpRequest, t *serverStream, prime bool) bool {
+func (s *Server) send(w http.ResponseWriter, r *http.Request, q *httpRequest, t *serverStream, prime bool) {
 	if msg, failed, ok := t.alone(); ok && q.plain {
 		t.sentPlain()
 		w.Header()["Content-Type"] = jsonBody
@@ -374,12 +374,12 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *httpRequest, t 
 		}
 		w.WriteHeader(status)
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience))
-		_, err := w.Write(msg)
-		return err == nil
+		_, _ = w.Write(msg)
+		return
 	}
 	out := newStreamWriter(w)
 	out.begin()
-	return out.follow(r.Context().Done(), t, 0, prime)
+	out.follow(r.Context().Done(), t, 0, prime)
 }
 
 // sayPatience is how long what a client has said may take to reach the other processes.

@@ -253,9 +253,8 @@ func (s *streamWriter) write(b []byte) error {
 	return s.rc.Flush()
 }
 
-// follow writes t from after number n, until its answer, the end of gone, or an
-// error. It reports whether the client has got the answer.
-func (s *streamWriter) follow(gone <-chan struct{}, t *serverStream, n int, prime bool) bool {
+// follow writes t from after number n, until its answer, the end of gone, or an error.
+func (s *streamWriter) follow(gone <-chan struct{}, t *serverStream, n int, prime bool) {
 	var b bytes.Buffer
 	if prime && t.id != "" {
 		fmt.Fprintf(&b, "id: %s_%d\nretry: %d\ndata: \n\n", t.id, n, retryAfterMS)
@@ -275,7 +274,7 @@ func (s *streamWriter) follow(gone <-chan struct{}, t *serverStream, n int, prim
 		}
 		if b.Len() > 0 || len(messages) == 0 && !answered {
 			if err := s.write(b.Bytes()); err != nil {
-				return false
+				return
 			}
 			b.Reset()
 		}
@@ -283,14 +282,14 @@ func (s *streamWriter) follow(gone <-chan struct{}, t *serverStream, n int, prim
 			t.forget(n)
 		}
 		if answered {
-			return true
+			return
 		}
 		select {
 		case <-news:
 		case <-beat.C:
 			b.WriteString(": still here\n\n")
 		case <-gone:
-			return false
+			return
 		}
 	}
 }

@@ -33,11 +33,16 @@ func (r Reader) lookup(name string) (string, bool) {
 
 // Load reads the file at path. What is wrong in it is returned as [Errors].
 func (r Reader) Load(path string) (*File, error) {
-	data, warnings, err := readFile(path, maxFile)
+	return load(path, maxFile, r.Parse)
+}
+
+// load reads a file of at most so many bytes, as parse understands it.
+func load(path string, most int64, parse func(name string, data []byte) (*File, error)) (*File, error) {
+	data, warnings, err := readFile(path, most)
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.Parse(path, data)
+	f, err := parse(path, data)
 	if err != nil {
 		return nil, err
 	}
@@ -91,18 +96,7 @@ func (d *decoder) answer(id string) (string, *referenceError) {
 // dollars, and that TOML has none; ${workspaceFolder} is the folder of the file's
 // workspace where it has one.
 func (r Reader) ReadMCP(path string) (*File, error) {
-	data, warnings, err := readFile(path, maxForeignFile)
-	if err != nil {
-		return nil, err
-	}
-	f, err := r.parseMCP(path, data)
-	if err != nil {
-		return nil, err
-	}
-	f.Warnings = append(warnings, f.Warnings...)
-	f.read = map[string]Sum{path: sha256.Sum256(data)}
-	f.resolve(filepath.Dir(path))
-	return f, nil
+	return load(path, maxForeignFile, r.parseMCP)
 }
 
 // foreignTree is tree, for files that may be TOML as well.
