@@ -114,8 +114,15 @@ func (a *API) Routes() []door.Route {
 // they are in another way.
 func (a *API) Chat() door.Handler { return a.onceOnly(a.ask(chatWire)) }
 
-// readBody reads a request's body within our bounds of size.
+// readBody reads the JSON of a request within our bounds of size.
 func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	err := compressed(r.Header)
+	if err == nil {
+		err = otherCharset(r.Header)
+	}
+	if err != nil {
+		return nil, err
+	}
 	return door.ReadBody(w, r, a.MaxBody)
 }
 

@@ -60,6 +60,7 @@ func TestModelIsJudgedWhereverItStands(t *testing.T) {
 		status                  int // 0: passed on
 	}{
 		{"JSON", "application/json", `{"model":"small"}`, "", 0},
+		{"JSON in UTF-8", `application/json; charset="UTF-8"`, `{"model":"small"}`, "", 0},
 		{"JSON of another type", "text/plain", " \n{\"model\":\"small\"}", "", 0},
 		{"JSON as curl -d sends it", "application/x-www-form-urlencoded", `{"model":"small"}`, "", 0},
 		{"a form", form, formOf(small, file), "", 0},
@@ -83,6 +84,7 @@ func TestModelIsJudgedWhereverItStands(t *testing.T) {
 		{"JSON as curl -d sends it", "application/x-www-form-urlencoded", `{"model":"large"}`, "", 403},
 		{"behind a mark", "text/plain", "\xef\xbb\xbf{\"model\":\"large\"}", "", 400},
 		{"behind white space", "text/plain", strings.Repeat(" ", 2*maxBlank) + `{"model":"large"}`, "", 400},
+		{"JSON in an encoding of its own", "application/json; charset=utf-7", `{"model":"small","user":"+ACI-,+ACI-model+ACI-:+ACI-large"}`, "", 415},
 		{"in capitals", "application/json", `{"Model":"large"}`, "", 400},
 		{"in capitals, too", "application/json", `{"model":"small","MODEL":"large"}`, "", 400},
 		{"as a form of a page", "application/x-www-form-urlencoded", "model=large", "", 415},
@@ -136,40 +138,86 @@ func TestModelIsJudgedWhereverItStands(t *testing.T) {
 	}
 }
 
+// someAnswer is one of a model.
+const someAnswer = `{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"hi"}}]}`
+
+// TestCharsets: a body is passed on in the encoding in which it was judged, at routes that
+// have a loop, too. Readers such as those of Node.js go by what its type says.
+func TestCharsets(t *testing.T) {
+	var passed atomic.Int32
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		passed.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, someAnswer)
+	}))
+	t.Cleanup(up.Close)
+	d := open(t, nil, upstream.Model{Match: "*", BaseURL: up.URL})
+	const body = `{"model":"small","user":"+ACI-,+ACI-model+ACI-:+ACI-large","input":"hi","messages":[{"role":"user","content":"hi"}]}`
+	for _, path := range []string{"/v1/embeddings", "/v1/chat/completions"} {
+		for kind, status := range map[string]int{
+			"application/json":                                    200,
+			"application/json; charset=utf-8":                     200,
+			"application/json;Charset=UTF8":                       200,
+			"application/json; charset=utf-7":                     415,
+			"text/plain; charset=utf-7":                           415,
+			"application/json; charset=utf-16":                    415,
+			"application/json; charset=us-ascii":                  415,
+			"application/json; charset*=us-ascii''utf-7":          415,
+			"application/json; charset*0=utf; charset*1=-7":       415,
+			`application/json; charset=utf-8; x=";charset=utf-7"`: 415,
+			`application/json; x=";charset=utf-7"`:                415,
+		} {
+			before := passed.Load()
+			a := d.do("POST", path, body, "Content-Type", kind)
+			if now := passed.Load() - before; a.status != status || (now == 1) != (status == 200) {
+				t.Errorf("%s, %s: %d, %s; %d passed on", path, kind, a.status, a.body, now)
+			}
+		}
+	}
+}
+
 // TestCompressedBodies: what nobody here reads is not passed on, whatever else is said of it.
 func TestCompressedBodies(t *testing.T) {
 	var passed atomic.Int32
-	up := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed.Add(1) }))
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		passed.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, someAnswer)
+	}))
 	t.Cleanup(up.Close)
 	d := open(t, nil, upstream.Model{Match: "*", BaseURL: up.URL})
+	const plain = `{"model":"small","messages":[{"role":"user","content":"hi"}]}`
 	for _, tt := range []struct {
 		kind, body string
 		codings    []string
 		status     int
 	}{
-		{"application/json", `{"model":"small"}`, nil, 200},
-		{"application/json", `{"model":"small"}`, []string{"identity"}, 200},
+		{"application/json", plain, nil, 200},
+		{"application/json", plain, []string{"identity"}, 200},
+		{"application/json", plain, []string{"deflate"}, 415},
 		{"application/json", "\x1f\x8b", []string{"gzip"}, 415},
 		{"", "\x1f\x8b", []string{"gzip"}, 415},
 		{"", "\x1f\x8b", []string{"identity", "gzip"}, 415},
 		{"text/plain", "\x1f\x8b", []string{"identity", "gzip"}, 415},
 	} {
-		before := passed.Load()
-		r, err := http.NewRequest("POST", d.url+"/v1/embeddings", strings.NewReader(tt.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if tt.kind != "" {
-			r.Header.Set("Content-Type", tt.kind)
-		}
-		r.Header["Content-Encoding"] = tt.codings
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = res.Body.Close()
-		if now := passed.Load() - before; res.StatusCode != tt.status || (now == 1) != (tt.status == 200) {
-			t.Errorf("%q, %v: %d, and %d passed on", tt.kind, tt.codings, res.StatusCode, now)
+		for _, path := range []string{"/v1/embeddings", "/v1/chat/completions"} {
+			before := passed.Load()
+			r, err := http.NewRequest("POST", d.url+path, strings.NewReader(tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.kind != "" {
+				r.Header.Set("Content-Type", tt.kind)
+			}
+			r.Header["Content-Encoding"] = tt.codings
+			res, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = res.Body.Close()
+			if now := passed.Load() - before; res.StatusCode != tt.status || (now == 1) != (tt.status == 200) {
+				t.Errorf("%s, %q, %v: %d, and %d passed on", path, tt.kind, tt.codings, res.StatusCode, now)
+			}
 		}
 	}
 }

@@ -95,10 +95,7 @@ func (a *API) namedTarget(w http.ResponseWriter, r *http.Request, who caller.Cal
 			up, err = a.upstream(name)
 		}
 	case kind == "application/x-www-form-urlencoded":
-		err = &model.Error{
-			Status: http.StatusUnsupportedMediaType, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
-			Message: "Bodies of the type application/x-www-form-urlencoded are not passed on: send JSON, or multipart/form-data.",
-		}
+		err = unsupported("Bodies of the type application/x-www-form-urlencoded are not passed on: send JSON, or multipart/form-data.")
 	}
 	return up, name, nil, err
 }
@@ -140,11 +137,8 @@ func (a *API) jsonTarget(ctx context.Context, who caller.Caller, body []byte) (u
 
 // contentType returns the type of a request's body; empty where it says none.
 func contentType(r *http.Request) (kind string, params map[string]string, err error) {
-	if slices.ContainsFunc(r.Header.Values("Content-Encoding"), func(coding string) bool { return coding != "identity" }) {
-		return "", nil, &model.Error{
-			Status: http.StatusUnsupportedMediaType, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
-			Message: "Bodies that are compressed are not passed on.",
-		}
+	if err := compressed(r.Header); err != nil {
+		return "", nil, err
 	}
 	said := r.Header.Values("Content-Type")
 	if len(said) == 0 || len(said) == 1 && said[0] == "" {
@@ -155,6 +149,37 @@ func contentType(r *http.Request) (kind string, params map[string]string, err er
 		return "", nil, model.Invalid("", "The Content-Type cannot be read, or can be in more than one way.")
 	}
 	return kind, params, nil
+}
+
+// compressed refuses a body of which its header says so: it is read here, and passed on, as
+// it is.
+func compressed(h http.Header) error {
+	if slices.ContainsFunc(h.Values("Content-Encoding"), func(coding string) bool { return coding != "identity" }) {
+		return unsupported("Bodies that are compressed are not passed on.")
+	}
+	return nil
+}
+
+// otherCharset refuses a body whose type names an encoding that JSON does not have (RFC 8259,
+// section 8.1). The type is passed on, and whoever goes by it reads something else than was
+// judged: in UTF-7, +ACI- is a quotation mark.
+func otherCharset(h http.Header) error {
+	for _, said := range h.Values("Content-Type") {
+		said = strings.ToLower(said)
+		named := strings.Count(said, "charset")
+		if named == 0 {
+			continue
+		}
+		_, params, err := mime.ParseMediaType(said)
+		if charset := params["charset"]; err != nil || named > 1 || charset != "utf-8" && charset != "utf8" {
+			return unsupported("JSON is UTF-8: name no other charset in the Content-Type.")
+		}
+	}
+	return nil
+}
+
+func unsupported(message string) error {
+	return &model.Error{Status: http.StatusUnsupportedMediaType, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest, Message: message}
 }
 
 // boundaries are those that RFC 2046 has (section 5.1.1).
