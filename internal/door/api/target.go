@@ -148,6 +148,11 @@ func contentType(r *http.Request) (kind string, params map[string]string, err er
 	if err != nil || len(said) > 1 || kind == "multipart/form-data" && (!boundaries.MatchString(params["boundary"]) || strings.Contains(said[0], "*")) {
 		return "", nil, model.Invalid("", "The Content-Type cannot be read, or can be in more than one way.")
 	}
+	if kind == "multipart/form-data" {
+		if err := otherCharset(r.Header); err != nil {
+			return "", nil, err
+		}
+	}
 	return kind, params, nil
 }
 
@@ -160,9 +165,10 @@ func compressed(h http.Header) error {
 	return nil
 }
 
-// otherCharset refuses a body whose type names an encoding that JSON does not have (RFC 8259,
-// section 8.1). The type is passed on, and whoever goes by it reads something else than was
-// judged: in UTF-7, +ACI- is a quotation mark.
+// otherCharset refuses JSON, or a form, whose type names another encoding than UTF-8 (RFC 8259
+// section 8.1; RFC 7578 section 5.1.2). The type is passed on, and whoever goes by it reads
+// something else than was judged: in UTF-7, +ACI- is a quotation mark, and +AG0AbwBkAGUAbA- is
+// "model".
 func otherCharset(h http.Header) error {
 	for _, said := range h.Values("Content-Type") {
 		said = strings.ToLower(said)
@@ -172,7 +178,7 @@ func otherCharset(h http.Header) error {
 		}
 		_, params, err := mime.ParseMediaType(said)
 		if charset := params["charset"]; err != nil || named > 1 || charset != "utf-8" && charset != "utf8" {
-			return unsupported("JSON is UTF-8: name no other charset in the Content-Type.")
+			return unsupported("JSON and forms are UTF-8: name no other charset in the Content-Type.")
 		}
 	}
 	return nil
