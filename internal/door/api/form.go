@@ -97,7 +97,9 @@ func isModel(h textproto.MIMEHeader) (bool, error) {
 	kind, params, err := mime.ParseMediaType(said)
 	// Behind an escaped quotation mark, readers who know of no escapes find other names.
 	escaped := strings.Contains(said, `\"`) && strings.Contains(strings.ToLower(said), "model")
-	if err != nil || kind != "form-data" || encodedName(said) || escaped {
+	// Readers such as Commons FileUpload decode the encoded words of mail (RFC 2047).
+	word := strings.Contains(params["name"], "=?")
+	if err != nil || kind != "form-data" || encodedName(said) || escaped || word {
 		return false, ambiguousForm("The Content-Disposition of a part cannot be read, or can be in more than one way.")
 	}
 	name := params["name"]

@@ -115,6 +115,7 @@ func TestModelIsJudgedWhereverItStands(t *testing.T) {
 		{"as the only file", form, formOf(file, field{named + `; filename="x"`, "small"}), "", 400},
 		{"under a name for some", form, formOf(small, field{named + `; name*=utf-8''x`, "large"}), "", 400},
 		{"under a name in pieces", form, formOf(small, field{`Content-Disposition: form-data; name*0="mo"; name*1="del"`, "large"}), "", 400},
+		{"under an encoded word", form, formOf(small, field{`Content-Disposition: form-data; name="=?utf-8?B?bW9kZWw=?="`, "large"}), "", 400},
 		{"under an escaped name", form, formOf(small, field{`Content-Disposition: form-data; name="mo\del"`, "large"}), "", 400},
 		{"under a name behind an escape", form, formOf(small, field{`Content-Disposition: form-data; name="x"; y="\"; name=model; z="`, "large"}), "", 400},
 		{"under a name in capitals", form, formOf(small, field{`Content-Disposition: form-data; name="Model"`, "large"}), "", 400},
