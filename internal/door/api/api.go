@@ -19,6 +19,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
@@ -114,7 +116,8 @@ func (a *API) Routes() []door.Route {
 // they are in another way.
 func (a *API) Chat() door.Handler { return a.onceOnly(a.ask(chatWire)) }
 
-// readBody reads the JSON of a request within our bounds of size.
+// readBody reads the JSON of a request within our bounds of size. What is read as JSON goes on
+// as JSON: curl -d calls it a form, in which whoever goes by that finds other members.
 func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	err := compressed(r.Header)
 	if err == nil {
@@ -122,6 +125,9 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(r.Header.Values("Content-Type"), func(kind string) bool { return strings.Contains(strings.ToLower(kind), "form") }) {
+		r.Header.Set("Content-Type", "application/json")
 	}
 	return door.ReadBody(w, r, a.MaxBody)
 }

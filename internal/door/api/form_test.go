@@ -179,6 +179,33 @@ func TestCharsets(t *testing.T) {
 	}
 }
 
+// TestJSONGoesOnAsJSON: what is judged as JSON is none of the forms that its type says it is.
+func TestJSONGoesOnAsJSON(t *testing.T) {
+	var got atomic.Value
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm() // as its type says
+		got.Store(r.Header.Get("Content-Type") + " " + r.Form.Get("model"))
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, someAnswer)
+	}))
+	t.Cleanup(up.Close)
+	d := open(t, nil, upstream.Model{Match: "*", BaseURL: up.URL})
+	const body = `{"model":"small","user":"&model=large&","messages":[{"role":"user","content":"hi"}]}`
+	for _, path := range []string{"/v1/embeddings", "/v1/chat/completions"} {
+		for kind, want := range map[string]string{
+			"application/x-www-form-urlencoded": "application/json ",
+			"Application/X-WWW-Form-Urlencoded": "application/json ",
+			"application/json":                  "application/json ",
+			"text/plain":                        "text/plain ",
+		} {
+			a := d.do("POST", path, body, "Content-Type", kind)
+			if a.status != 200 || got.Load() != want {
+				t.Errorf("%s, %s: %d, %s; the upstream got %q, want %q", path, kind, a.status, a.body, got.Load(), want)
+			}
+		}
+	}
+}
+
 // TestCompressedBodies: what nobody here reads is not passed on, whatever else is said of it.
 func TestCompressedBodies(t *testing.T) {
 	var passed atomic.Int32
