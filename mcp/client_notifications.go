@@ -55,7 +55,7 @@ func (c *Client) pendingFor(x *exchange, m message) (fs []*pendingCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m.method == "notifications/message" {
-		if f := c.only(); f != nil {
+		if f, _ := c.only(); f != nil {
 			fs = append(fs, f)
 		}
 		return fs

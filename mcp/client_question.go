@@ -73,9 +73,12 @@ func (c *Client) handleRequest(l connection, x *exchange, m message) {
 	case c.o.Can&kind == 0:
 		c.answer(l, m.id, nil, &RPCError{Code: codeMethodNotFound, Message: "this client does not answer " + bounded(m.method, 60)})
 	default:
-		f, task := c.callAskedFor(x, m.params)
+		f, task, several := c.callAskedFor(x, m.params)
 		if f == nil && task != "" && c.hold(task, &question{conn: l, id: m.id, kind: kind, params: m.params}) {
 			return
+		}
+		if several {
+			c.log.Warn("declined what an MCP server asks: several calls are on their way on one connection, and nothing says for which it asks", "method", m.method)
 		}
 		if f == nil || !f.takes(kind, m.params) {
 			result, err := declined(kind)
@@ -88,34 +91,35 @@ func (c *Client) handleRequest(l connection, x *exchange, m message) {
 
 // callAskedFor returns the call that a question belongs to: that of the task that it
 // names, the one on whose stream it came, or the only one that is on its way. On
-// a channel that all share nothing else says which it is. Of a task of which nobody
-// hears now, it returns the raw id.
-func (c *Client) callAskedFor(x *exchange, params json.RawMessage) (f *pendingCall, task string) {
+// a channel that all share nothing else says which it is, and of several it may be any. Of
+// a task of which nobody hears now, it returns the raw id.
+func (c *Client) callAskedFor(x *exchange, params json.RawMessage) (f *pendingCall, task string, several bool) {
 	task = string(object(object(object(params).Get("_meta")).Get(metaTask)).Get("taskId"))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f := c.tasks[task]; f != nil || task != "" {
-		return f, task
+		return f, task, false
 	}
 	if x != nil {
-		return x.pending, ""
+		return x.pending, "", false
 	}
-	return c.only(), ""
+	f, several = c.only()
+	return f, "", several
 }
 
-// only returns the one call that is on its way; nil for none or several. Those that only
-// listen are none. mu is held.
-func (c *Client) only() (one *pendingCall) {
+// only returns the one call that is on its way; nil for none, and for several. Those that
+// only listen are none. mu is held.
+func (c *Client) only() (one *pendingCall, several bool) {
 	for f := range c.pending {
 		switch {
 		case f.call.Method == listenMethod:
 		case one != nil:
-			return nil
+			return nil, true
 		default:
 			one = f
 		}
 	}
-	return one
+	return one, false
 }
 
 // declined is the answer to a question that nobody behind the call can be asked.
