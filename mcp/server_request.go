@@ -46,7 +46,11 @@ func (v *incomingRequest) message(result json.RawMessage, err error) (msg []byte
 		return reply(v.in.id, result, nil), nil
 	}
 	e, ok := errors.AsType[*RPCError](err)
-	if !ok {
+	switch {
+	case ok:
+	case errors.Is(err, context.Canceled):
+		e = &RPCError{Code: codeInternal, Message: "the request was cancelled"}
+	default:
 		e = &RPCError{Code: codeInternal, Message: "the request failed here"}
 	}
 	return replyError(v.in.id, e), e

@@ -92,6 +92,23 @@ func TestStreamIsResumed(t *testing.T) {
 	})
 }
 
+// TestCancelledOverHTTP: a request has one answer over HTTP, also where its client has
+// cancelled it: its stream would be resumed without one. It says what happened.
+func TestCancelledOverHTTP(t *testing.T) {
+	inTime(t, time.Hour, func(t *testing.T, _ *Server, do func(string, string, ...string) *http.Response) {
+		resp := do("POST", greeting)
+		id := resp.Header.Get(headerSession)
+		_ = resp.Body.Close()
+		call := do("POST", legacyCall, headerSession, id)
+		_ = do("POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, headerSession, id).Body.Close()
+		rest, err := io.ReadAll(call.Body)
+		_ = call.Body.Close()
+		if err != nil || !strings.Contains(string(rest), `"id":1,"error":{"code":-32603,"message":"the request was cancelled"}`) {
+			t.Errorf("%s, %v", rest, err)
+		}
+	})
+}
+
 // leaves begins a call and leaves its stream, for long enough to come back to it.
 func leaves(do func(string, string, ...string) *http.Response) (id, last string) {
 	resp := do("POST", greeting)
