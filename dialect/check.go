@@ -156,11 +156,15 @@ func isKeyword(name string) bool { return keywords.MatchString(name) }
 
 func (k *checker) values(n *schema.Node, at string) {
 	if enum := n.Get("enum"); enum != nil {
-		kinds := map[schema.Kind]bool{}
+		kinds, texts := map[schema.Kind]bool{}, 0
 		for _, v := range enum.Items() {
 			kinds[v.Kind()] = true
 			k.enumValues++
-			k.stringBytes += len(v.Text())
+			texts += len(v.Text())
+		}
+		k.stringBytes += texts
+		if limit := k.rules.LargeEnumBytes; limit > 0 && len(enum.Items()) > k.rules.LargeEnum && texts > limit {
+			k.wrong(at, fmt.Sprintf("%d bytes in an enum of more than %d values, the limit is %d", texts, k.rules.LargeEnum, limit))
 		}
 		if len(kinds) == 0 {
 			k.wrong(at, "enum is empty")

@@ -178,6 +178,10 @@ type Rules struct {
 	// StringBytes is the length of all names, enum values and consts; 0 for
 	// any.
 	StringBytes int `json:"string_bytes,omitempty" yaml:"string_bytes,omitempty"`
+	// LargeEnum is how many values one enum may have before the length of all its
+	// texts is bounded by LargeEnumBytes; there is no bound where that is 0.
+	LargeEnum      int `json:"large_enum,omitempty" yaml:"large_enum,omitempty"`
+	LargeEnumBytes int `json:"large_enum_bytes,omitempty" yaml:"large_enum_bytes,omitempty"`
 	// Optionals and Unions are the numbers of optional properties and of
 	// unions in one tool; 0 for any.
 	Optionals int `json:"optionals,omitempty" yaml:"optionals,omitempty"`

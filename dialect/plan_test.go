@@ -180,6 +180,30 @@ func TestRootUnion(t *testing.T) {
 	}
 }
 
+// TestLargeEnums: OpenAI takes so many values in the enums of a strict tool, and 15,000 bytes
+// in one of them that has more than 250. A tool beyond that is sent whole, and not strict.
+func TestLargeEnums(t *testing.T) {
+	for _, tt := range []struct {
+		values, bytes int // of each value
+		strict        bool
+	}{
+		{250, 100, true}, {251, 59, true}, {251, 60, false}, {300, 50, true}, {300, 51, false},
+		{999, 15, true}, {1000, 15, true}, {1001, 14, false},
+	} {
+		values := make([]string, tt.values)
+		for i := range values {
+			values[i] = fmt.Sprintf(`"%0*d"`, tt.bytes, i)
+		}
+		input := `{"type":"object","properties":{"x":{"type":"string","enum":[` + strings.Join(values, ",") + `]}},"required":["x"],"additionalProperties":false}`
+		for _, name := range []string{"openai-strict", "responses"} {
+			plan := planFor(t, name, input)
+			if plan.Strict() != tt.strict || !strings.Contains(string(plan.Parameters()), values[tt.values-1]) {
+				t.Errorf("%s: %d values of %d bytes: strict is %v in %.100s", name, tt.values, tt.bytes, plan.Strict(), plan.Parameters())
+			}
+		}
+	}
+}
+
 // TestWidest: what no form of a dialect can hold goes out as an object, with
 // its schema as text, and is judged by the schema all the same.
 func TestWidest(t *testing.T) {

@@ -82,7 +82,8 @@ var openAIFormats = []string{"date-time", "time", "date", "duration", "email", "
 
 // openAIStrict are the rules of strict tools at OpenAI.
 var openAIStrict = Rules{
-	Form: "all_required", Depth: 10, Properties: 5000, EnumValues: 1000, StringBytes: 120_000, Formats: openAIFormats,
+	Form: "all_required", Depth: 10, Properties: 5000, EnumValues: 1000, StringBytes: 120_000, LargeEnum: 250, LargeEnumBytes: 15_000,
+	Formats:  openAIFormats,
 	Enforced: true, LengthsAsPatterns: true, MapsAsPairs: true,
 	Cells: cells(everywhere,
 		rejected("OpenAI, Structured Outputs, supported schemas (2026-02)", Not, IfThenElse, Dependent, AllOfMulti, Default),
