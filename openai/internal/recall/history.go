@@ -187,7 +187,7 @@ func (h *history) lost(i int) error {
 
 // spread returns the messages of the client's that are the open one of a turn, of which the
 // first is at i, and where they end, with the results behind them. There are several where
-// the client puts each result behind its call.
+// the client puts each result behind its call; some say the message's text with each.
 func (h *history) spread(i int, open *memory.Message) (now []*rawjson.Object, end int) {
 	now = h.objects[i : i+1 : i+1]
 	var left map[string]bool // calls of the client's that are in none of them
@@ -197,7 +197,7 @@ func (h *history) spread(i int, open *memory.Message) (now []*rawjson.Object, en
 			continue
 		}
 		ids := callIDs(o)
-		if len(ids) == 0 || contentText(o.Get("content")) != "" && contentText(contentOf(now)) != "" {
+		if len(ids) == 0 || saysMore(o, now) {
 			break
 		}
 		if left == nil {
@@ -218,6 +218,16 @@ func (h *history) spread(i int, open *memory.Message) (now []*rawjson.Object, en
 		now = append(now, o)
 	}
 	return now, end
+}
+
+// saysMore reports whether a message says something else than those before it.
+func saysMore(o *rawjson.Object, now []*rawjson.Object) bool {
+	text := contentText(o.Get("content"))
+	if text == "" {
+		return false
+	}
+	said := contentText(contentOf(now))
+	return said != "" && said != text
 }
 
 func isTool(o *rawjson.Object) bool {

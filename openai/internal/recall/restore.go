@@ -290,7 +290,7 @@ func (h *history) merged(t *memory.Turn, now []*rawjson.Object) *memory.Message 
 	return m
 }
 
-// contentOf returns what the client's messages of a turn say, of which at most one says something.
+// contentOf returns what the client's messages of a turn say: one of them, or all the same.
 func contentOf(now []*rawjson.Object) json.RawMessage {
 	for _, o := range now {
 		if content := o.Get("content"); contentText(content) != "" {

@@ -102,6 +102,7 @@ func TestSpread(t *testing.T) {
 		"none behind it":     {[]string{one(`"Then."`, "c1")}, []int{0}, 0},
 		"each by itself":     {[]string{one(`"Then."`, "c1"), said, one(`null`, "c2"), said, one(`""`, "c3"), said}, []int{0, 2, 4}, 5},
 		"calls at once":      {[]string{one(`null`, "c1"), one(`"Then."`, "c2"), said, said}, []int{0, 1}, 3},
+		"each says the same": {[]string{one(`"Then."`, "c1"), said, one(`"Then."`, "c2"), said}, []int{0, 2}, 3},
 		"another says more":  {[]string{one(`"Then."`, "c1"), said, one(`"And."`, "c2"), said}, []int{0}, 1},
 		"the turn again":     {[]string{one(`null`, "c1"), said, one(`null`, "c1"), said}, []int{0}, 1},
 		"a later turn":       {[]string{one(`null`, "c1"), said, one(`null`, "c9"), said}, []int{0}, 1},
