@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -194,7 +195,7 @@ func (g *Gateway) identified(w http.ResponseWriter, r *http.Request, route *door
 		}
 		said := []observe.Attribute{observe.Text(observe.HTTPMethod, knownMethod(r.Method)), observe.Text(observe.HTTPRoute, routeName(route.Pattern)), observe.Int(observe.HTTPStatus, int64(out.answered()))}
 		if out.answered() >= 500 {
-			said = append(said, observe.Text(observe.ErrorType, http.StatusText(out.answered())))
+			said = append(said, observe.Text(observe.ErrorType, strconv.Itoa(out.answered())))
 		}
 		g.telemetry.Length(ctx, observe.HTTPDuration, took.Seconds(), said)
 	}

@@ -424,3 +424,26 @@ func TestUsageOfACaller(t *testing.T) {
 		t.Errorf("told apart by what there is not: %d", status)
 	}
 }
+
+// The type of the error of a request over HTTP is its status, as OpenTelemetry has it, be it
+// one without a name such as Anthropic's 529.
+func TestErrorTypeIsStatus(t *testing.T) {
+	busy := web(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"type":"error","error":{"type":"overloaded_error","message":"no"}}`, 529)
+	}))
+	g := build(t, func(f *config.File) {
+		f.Models = []upstream.Model{{Match: "*", BaseURL: busy + "/v1", Wires: []string{"chat", "messages"}}}
+	})
+	url := serve(t, g).url
+	if status, body := sent(t, "", "POST", url+"/v1/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`); status != 529 {
+		t.Fatalf("%d %s", status, body)
+	}
+	counted := ""
+	eventually(t, "it is counted", func() bool {
+		_, counted = sent(t, "", "GET", url+"/metrics", "")
+		return strings.Contains(counted, `http_response_status_code="529"`)
+	})
+	if !strings.Contains(counted, `http_server_request_duration_seconds_count{error_type="529",http_request_method="POST",http_response_status_code="529",http_route="/v1/messages"} 1`) {
+		t.Error(counted)
+	}
+}
