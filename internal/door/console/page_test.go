@@ -79,3 +79,23 @@ func TestMarksAreMarks(t *testing.T) {
 		}
 	}
 }
+
+// What is too long for its place scrolls, and whoever has no mouse can do that, too: boxes of
+// text that somebody else wrote can be focused.
+func TestScrolledByKeyboard(t *testing.T) {
+	names, err := fs.Glob(files, "pages/*.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range regexp.MustCompile(`<pre[^>]*>{{`).FindAllString(string(text), -1) {
+			if !strings.Contains(at, `tabindex="0"`) {
+				t.Errorf("%s: %s cannot be focused", name, at)
+			}
+		}
+	}
+}
