@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -20,7 +21,8 @@ type Form func(http.ResponseWriter, *model.Error)
 func OpenAI(w http.ResponseWriter, e *model.Error) { e.Write(w) }
 
 // Fail answers with an error in a form, under an id that stands in the log as well, with
-// more. What the error does not say to clients is told to none: it is our own trouble.
+// more. What the error does not say to clients is told to the log alone: it is our own
+// trouble.
 func Fail(log *slog.Logger, form Form, w http.ResponseWriter, r *http.Request, err error, more ...any) {
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return // nobody is there to be told
@@ -38,7 +40,11 @@ func Fail(log *slog.Logger, form Form, w http.ResponseWriter, r *http.Request, e
 	if told.ID = observe.RequestOf(r.Context()); told.ID == "" {
 		told.ID = model.NewRequestID()
 	}
-	log.Warn("request refused", append([]any{"request", told.ID, "path", r.URL.Path, "status", told.Status, "code", told.Code, "error", err}, more...)...)
+	line := []any{"request", told.ID, "path", r.URL.Path, "status", told.Status, "code", told.Code, "error", err}
+	if told.Err != nil && !strings.Contains(err.Error(), told.Err.Error()) {
+		line = append(line, "reason", told.Err)
+	}
+	log.Warn("request refused", append(line, more...)...)
 	form(w, &told)
 }
 

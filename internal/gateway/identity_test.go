@@ -139,6 +139,39 @@ func TestKeysFileAtTheFront(t *testing.T) {
 	}
 }
 
+// Why it cannot be found out who asks is told to nobody but the log.
+func TestOurTroubleIsLogged(t *testing.T) {
+	i := issuertest.Serve(t)
+	path := filepath.Join(t.TempDir(), "keys.jsonl")
+	key, r, err := apikey.NewRecord("laptop", []string{"*"}, 0)
+	if err == nil {
+		err = apikey.Add(path, r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := openFront(t, func(file *config.File) {
+		tokens(i)(file)
+		file.Auth.KeysFile = path
+	})
+	if err := os.WriteFile(path, []byte("not a key\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i.Refuse(http.StatusInternalServerError)
+	for _, credential := range []string{key, i.Token(i.Good(public, nil))} {
+		if status, _, text := f.ask(credential, "GET", "/v1/models", nil); status != http.StatusServiceUnavailable || strings.Contains(text, path) || strings.Contains(text, i.Name) {
+			t.Errorf("%d %s", status, text)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	f.close()
+	for _, want := range []string{path + ", line 1: ", "asking " + i.Name + ": "} {
+		if !strings.Contains(f.log.String(), want) {
+			t.Errorf("the log does not say %q: %s", want, f.log)
+		}
+	}
+}
+
 // The first key is made while a gateway runs that asks nobody: it asks everybody from
 // then on, and that the last one is revoked, or the file goes away, opens nothing.
 func TestFirstKeyAtTheFront(t *testing.T) {
