@@ -122,7 +122,12 @@ func (t *telling) words(f *failure, path string, union int) {
 	switch f.keyword {
 	case "required":
 		for _, name := range f.names {
-			add(Violation{Path: path + Pointer(name), Expected: f.rule.node.Get("properties").Get(name).Words(), Missing: true})
+			property := f.rule.node.Get("properties").Get(name)
+			expected := property.Words()
+			if def := property.Get("default"); def != nil && def.Kind() != Object && def.Kind() != Array {
+				expected += " (default: " + list([]*Node{def}) + ")"
+			}
+			add(Violation{Path: path + Pointer(name), Expected: expected, Missing: true})
 		}
 	case "dependentRequired":
 		for _, name := range f.names[1:] {

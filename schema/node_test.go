@@ -2,6 +2,7 @@ package schema
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -92,6 +93,28 @@ func TestValidate(t *testing.T) {
 	}
 	if u := v.Unchecked(); len(u) != 0 {
 		t.Errorf("Unchecked() = %q", u)
+	}
+}
+
+// TestMissingSaysTheDefault: what is required is not filled in, so whoever left it out
+// because it has a default is told what to send.
+func TestMissingSaysTheDefault(t *testing.T) {
+	v := NewValidator([]byte(`{"properties":{
+		"level":{"enum":["low","high"],"default":"low"},"all":{"type":"boolean","default":false},"page":{"type":"integer","default":1},
+		"none":{"type":["string","null"],"default":null},"list":{"type":"array","default":[1]},"any":true},
+		"required":["level","all","page","none","list","any","undeclared"]}`))
+	want := []string{
+		"/all is missing: expected boolean (default: false)", "/any is missing: expected a value",
+		"/level is missing: expected one of 'low', 'high' (default: 'low')", "/list is missing: expected array",
+		"/none is missing: expected string or null (default: null)", "/page is missing: expected integer (default: 1)",
+		"/undeclared is missing: expected a value",
+	}
+	var got []string
+	for _, violation := range v.Validate([]byte(`{}`)) {
+		got = append(got, violation.String())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
