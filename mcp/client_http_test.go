@@ -400,3 +400,22 @@ func TestStaleConnection(t *testing.T) {
 		}
 	})
 }
+
+// TestNullIsNoDataToLegacy: a legacy server that writes null for an absent
+// structuredContent has none; to a modern one null is a value.
+func TestNullIsNoDataToLegacy(t *testing.T) {
+	const answer = `{"content":[{"type":"text","text":"a"}], "structuredContent":null,"isError":false}`
+	for era, want := range map[Era]string{
+		Legacy: `{"content":[{"type":"text","text":"a"}],"isError":false}`,
+		Modern: answer,
+	} {
+		srv := &fake{era: era, on: on{"tools/call": func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+			result(w, id, answer)
+		}}}
+		connected(t, srv, nil, func(t *testing.T, c *Client) {
+			if res, err := c.Call(t.Context(), dragoman.Call{Tool: echo}); err != nil || string(res.Content) != want {
+				t.Errorf("%s: %s, %v", era, res.Content, err)
+			}
+		})
+	}
+}

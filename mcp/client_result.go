@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,7 +20,7 @@ func (f *pendingCall) outcome(a *answer, err error) dragoman.Result {
 		asks, err = f.inputRequired(a.object)
 	default:
 		failed := string(a.object.Get("isError")) == "true"
-		return dragoman.Result{Content: a.raw, Failed: failed, Task: a.taskID, Ran: dragoman.RanYes}
+		return dragoman.Result{Content: f.c.content(a), Failed: failed, Task: a.taskID, Ran: dragoman.RanYes}
 	}
 	if asks != nil {
 		return dragoman.Result{Asks: asks}
@@ -36,6 +37,17 @@ func (f *pendingCall) outcome(a *answer, err error) dragoman.Result {
 	}
 	res.Problem = f.problem(err)
 	return res
+}
+
+// content is the result as it came, but for a structuredContent of null from a legacy
+// server. Until 2025-11-25 it is an object or absent, and null is how serializers that
+// keep empty members write absent.
+func (c *Client) content(a *answer) json.RawMessage {
+	if c.session.Load().era != Legacy || string(a.object.Get("structuredContent")) != "null" {
+		return a.raw
+	}
+	a.object.Delete("structuredContent")
+	return a.object.Bytes()
 }
 
 // ranOf says whether a call of a server of an era ran that ended with err. A legacy server
