@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"regexp"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -35,6 +36,34 @@ func TestRenamedEverywhere(t *testing.T) {
 			if problem != nil || string(back) != `{"o":`+c.arguments+`}` {
 				t.Errorf("%s: %s: %s came back as %s, %v", name, c.schema, sent, back, problem)
 			}
+		}
+	}
+}
+
+// TestNamesForAnthropicsModels: wherever they are served, one name of a property that
+// Anthropic does not take fails the whole request.
+func TestNamesForAnthropicsModels(t *testing.T) {
+	const input = `{"type":"object","properties":{"$top":{"type":"integer"},"filter[id]":{"type":"string"},
+		"sort by":{"type":"object","properties":{"@key":{"type":"string"}}}},"required":["$top"]}`
+	const arguments = `{"$top":1,"filter[id]":"a","sort by":{"@key":"b"}}`
+	taken := regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+	for _, name := range []string{"anthropic", "anthropic-strict", "bedrock", "openrouter", "conservative"} {
+		plan := planFor(t, name, input)
+		sent, err := schema.Parse(plan.Parameters())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range sent.Get("properties").Members() {
+			if !taken.MatchString(m.Name) {
+				t.Errorf("%s: %q is sent", name, m.Name)
+			}
+		}
+		written, err := plan.Encode(json.RawMessage(arguments))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, _, problem := plan.Decode(string(written), "tool_calls"); problem != nil || string(back) != arguments {
+			t.Errorf("%s: %s comes back as %s, %v", name, written, back, problem)
 		}
 	}
 }

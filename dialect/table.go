@@ -158,7 +158,7 @@ var table = []Spec{
 		Rules: anthropicLoose,
 		Strict: &Rules{
 			Enforced: true, MapsAsPairs: true,
-			Form: "closed", MinItems: 1, Optionals: 16, Unions: 8, PropertyName: `^[a-zA-Z0-9_.-]{1,64}$`,
+			Form: "closed", MinItems: 1, Optionals: 16, Unions: 8, PropertyName: anthropicNames,
 			Formats: []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
 			Cells: cells(everywhere,
 				rejected("rig cassettes anthropic/strict_schema_matrix: recorded 400", RefRoot, Recursion),
@@ -260,14 +260,16 @@ var table = []Spec{
 	},
 	{
 		Name: "bedrock", Title: "Amazon Bedrock", Hosts: []string{".amazonaws.com"},
-		Rules: Rules{Cells: cells(careful,
+		// aws-solutions-library-samples/accelerated-intelligent-document-processing-on-aws#709: Converse has the rule of the model's maker.
+		Rules: Rules{PropertyName: anthropicNames, Cells: cells(careful,
 			rejected("pydantic-ai profiles/amazon.py", RefDefs),
 			rejected("inputSchema.json.type must be one of: object (Kiro#10270)", UntypedSchema))},
 		Wire: Wire{ToolChoice: []string{"auto", "required", "named"}, ToolsWithHistory: true, NoStrictField: true, DescriptionNeeded: true},
 	},
 	{
 		Name: "openrouter", Title: "OpenRouter", Hosts: []string{"openrouter.ai"},
-		Rules: Rules{Cells: cells(careful, rejected("can1357/oh-my-pi CONSTRAINTS.md 1.3", OneOf, NestedUnion))},
+		// The rules of whoever serves the model hold, and Anthropic has the strictest for names.
+		Rules: Rules{PropertyName: anthropicNames, Cells: cells(careful, rejected("can1357/oh-my-pi CONSTRAINTS.md 1.3", OneOf, NestedUnion))},
 		Wire:  Wire{Reasoning: []string{"reasoning", "reasoning_details"}, NoStrictField: true},
 	},
 	{
@@ -336,9 +338,12 @@ var table = []Spec{
 	},
 }
 
+// anthropicNames are the names of properties that are taken for Anthropic's models.
+const anthropicNames = `^[a-zA-Z0-9_.-]{1,64}$`
+
 // anthropicLoose are Anthropic's rules for tools that are not strict.
 var anthropicLoose = Rules{
-	PropertyName: `^[a-zA-Z0-9_.-]{1,64}$`,
+	PropertyName: anthropicNames,
 	Cells: cells(everywhere,
 		rejected("ours: models fill objects better without it", Closed),
 		ignored("shown to the model, not enforced", RefRoot, RefSiblings, Recursion, OneOf, AllOfSingle, AllOfMulti, Not, IfThenElse, Open,
