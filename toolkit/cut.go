@@ -3,6 +3,7 @@ package toolkit
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -12,9 +13,10 @@ import (
 
 // Cutting goes by structure, so that what is left is valid JSON and, where the
 // schema allows it, still fits the schema. In this order, and no further than
-// needed: texts of more than longText characters lose their end; lists and maps
-// lose their last elements; all other free texts lose their end. Required
-// members, enumerations, patterns, formats and times are never touched.
+// needed: a page loses its last items; texts of more than longText characters lose
+// their end; lists and maps lose their last elements; all other free texts lose
+// their end. Required members, enumerations, patterns, formats and times are never
+// touched.
 const (
 	longText   = 2000
 	shortText  = 60
@@ -79,6 +81,11 @@ func (c *cutter) fit(fewest int) *schema.Node {
 		}
 		return nil
 	}
+	if fewest > 0 { // the items that a page leaves out are on the next one, whole
+		if found := largest(fewest, len(c.node.Get("items").Items()), c.page); found != nil {
+			return found
+		}
+	}
 	most := longest(c.node)
 	if found := largest(longText, c.room, func(v int) *schema.Node { return try(unlimited, v) }); found != nil {
 		return found
@@ -90,6 +97,17 @@ func (c *cutter) fit(fewest int) *schema.Node {
 		return found
 	}
 	return try(fewest, shortText)
+}
+
+// page returns the page with its first items alone; nil where it is too long still.
+func (c *cutter) page(items int) *schema.Node {
+	all := c.node.Get("items").Items()
+	n := schema.NewObject(slices.Clone(c.node.Members())...)
+	n.Set("items", schema.NewArray(all[:min(items, len(all))]...))
+	if utf8.RuneCount(n.Bytes()) > c.room {
+		return nil
+	}
+	return n
 }
 
 // largest searches for the greatest value in [low, high] that fits, given that

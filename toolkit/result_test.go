@@ -393,7 +393,7 @@ type book struct {
 }
 
 func TestList(t *testing.T) {
-	for _, length := range []int{10, 2000} { // the second does not fit whole pages
+	for _, length := range []int{10, 2000, 5000} { // the last two do not fit whole pages
 		t.Run(fmt.Sprint(length), func(t *testing.T) {
 			s := newServer(t, Options{})
 			var all []book
@@ -438,6 +438,11 @@ func TestList(t *testing.T) {
 				var p page
 				if err := json.Unmarshal([]byte(got.text), &p); err != nil {
 					t.Fatal(err)
+				}
+				for _, b := range p.Items {
+					if len(b.Text) != length {
+						t.Fatalf("%s %s: %d of %d characters of %s, which no page has whole", tool, arguments, len(b.Text), length, b.Title)
+					}
 				}
 				if p.Count != len(p.Items) || p.HasMore != (p.NextOffset != nil || p.NextCursor != "") {
 					t.Fatalf("%s %s: count %d of %d, has_more %v", tool, arguments, p.Count, len(p.Items), p.HasMore)
