@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -31,8 +32,13 @@ type desk struct {
 // sit returns a desk where somebody types these lines.
 func sit(t *testing.T, typed string) *desk {
 	t.Helper()
+	return sitWith(t, typed, &rehearsal.Model{})
+}
+
+// sitWith is sit with another model.
+func sitWith(t *testing.T, typed string, model http.RoundTripper) *desk {
+	t.Helper()
 	d := &desk{inner: toolsettest.NewInner()}
-	model := &rehearsal.Model{}
 	set, err := upstream.New(nil, upstream.Options{Rehearsal: roundTrip(func(r *http.Request) (*http.Response, error) {
 		body, err := r.GetBody()
 		if err != nil {
@@ -218,6 +224,27 @@ func TestNothingToSummarise(t *testing.T) {
 	}
 	if got := strings.Count(d.trace.String(), "summarise"); got != 1 || !strings.Contains(d.trace.String(), "1 call,") {
 		t.Errorf("%d lines of a summary in\n%s", got, d.trace.String())
+	}
+}
+
+// TestAnswersThatAreNotWhole: whoever reads an answer is told that it is not whole, and
+// reads what a model says in refusing one.
+func TestAnswersThatAreNotWhole(t *testing.T) {
+	for _, tt := range []struct{ message, finish, out, trace string }{
+		{`{"role":"assistant","content":"Whole."}`, "stop", "Whole.\n", ""},
+		{`{"role":"assistant","content":"Hal"}`, "length", "Hal\n", "warning: the answer is cut off: it has the length that the model may write\n"},
+		{`{"role":"assistant","content":""}`, "content_filter", "", "warning: the answer is cut off by the filter of the model's API\n"},
+		{`{"role":"assistant","content":null}`, "stop", "", "warning: the model gave no answer\n"},
+		{`{"role":"assistant","content":null,"refusal":"No."}`, "stop", "No.\n", ""},
+	} {
+		d := sitWith(t, "", roundTrip(func(*http.Request) (*http.Response, error) {
+			body := `{"id":"a","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":` + tt.message + `,"finish_reason":"` + tt.finish + `"}]}`
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+		}))
+		d.Quiet = true
+		if err := d.Once(t.Context(), "Go."); err != nil || d.out.String() != tt.out || d.trace.String() != tt.trace {
+			t.Errorf("%s, %s: %v, out %q, trace %q", tt.message, tt.finish, err, d.out.String(), d.trace.String())
+		}
 	}
 }
 

@@ -58,6 +58,9 @@ func (c *Chat) converse(ctx context.Context, message string, t *trace, answer *a
 	answer.end()
 	t.room()
 	c.sayLeft(talk)
+	if err == nil {
+		c.sayEnd(talk)
+	}
 	if failure, ok := errors.AsType[*model.Error](err); ok && failure.Message != "" {
 		return errors.New(failure.Message)
 	}
@@ -98,6 +101,23 @@ func (c *Chat) sayLeft(talk *chat.Talk) {
 	if c.left = slices.Clone(left); len(left) > 0 {
 		c.Trace.Printf("%s %s\n", c.Trace.Warn("warning:"), LeftOut(left))
 	}
+}
+
+// sayEnd says that an answer is not whole, or that there is none, which nobody could tell
+// from what stands there.
+func (c *Chat) sayEnd(talk *chat.Talk) {
+	var what string
+	switch finish := talk.Finish(); {
+	case finish == "length", finish == "model_length":
+		what = "the answer is cut off: it has the length that the model may write"
+	case finish == "content_filter":
+		what = "the answer is cut off by the filter of the model's API"
+	case finish != "" && talk.Text() == "":
+		what = "the model gave no answer"
+	default:
+		return
+	}
+	c.Trace.Printf("%s %s\n", c.Trace.Warn("warning:"), what)
 }
 
 // maxDescribed is how much of a tool's description a list shows, in characters.
