@@ -45,7 +45,8 @@ func (d *Dialogue) moveParts(o *rawjson.Object) bool {
 
 // push puts a message behind the history, and between tool messages and what follows
 // them what was moved out of them: into a user's message where one follows, since
-// templates of many models refuse two.
+// templates of many models refuse two. Where no user's message may follow a tool
+// message, one of the assistant stands in between.
 func (d *Dialogue) push(message json.RawMessage, o *rawjson.Object) {
 	if len(d.moved) > 0 {
 		content, ok := contentParts(o.Get("content"))
@@ -64,7 +65,17 @@ func (d *Dialogue) push(message json.RawMessage, o *rawjson.Object) {
 			d.showMoved()
 		}
 	}
+	if n := len(d.history); n > 0 && d.wire().NoUserAfterTool && isOf("user", o.Get("role")) && isOf("tool", rawjson.Find(d.history[n-1], "role")) {
+		// A turn that ended before the model had answered, such as one that failed.
+		d.history = append(d.history, ChatMessage("assistant", json.RawMessage(`"The results are there."`)))
+	}
 	d.history = append(d.history, message)
+}
+
+// isOf reports whether the literal of a role is that one.
+func isOf(role string, literal json.RawMessage) bool {
+	have, _ := rawjson.String(literal)
+	return have == role
 }
 
 // showMoved ends tool messages at the end of the history with what was moved out of

@@ -27,6 +27,8 @@ func TestPicturesOfClientsTools(t *testing.T) {
 		ours    = `{"role":"user","content":[{"type":"text","text":"The pictures that the tools returned, in order:"},{"type":"image_url","image_url":{"url":"data:ours"}}]}`
 		both    = `{"role":"user","content":[{"type":"text","text":"The pictures that the tools returned, in order:"},{"type":"image_url","image_url":{"url":"data:ours"}},{"type":"image_url","image_url":{"url":"data:1"}}]}`
 		between = `{"role":"assistant","content":"The pictures follow."}`
+		there   = `{"role":"assistant","content":"The results are there."}`
+		other   = `{"role":"user","content":[{"type":"text","text":"The pictures that the tools returned, in order:"},{"type":"image_url","image_url":{"url":"data:2"}}]}`
 	)
 	for _, tt := range []struct {
 		name, dialect string
@@ -38,6 +40,9 @@ func TestPicturesOfClientsTools(t *testing.T) {
 		{"beside ours, which are counted", "openai", []string{calls, one, ours}, []string{calls, oneText, both}},
 		{"behind all results", "openai", []string{calls, one, plain, two}, []string{calls, oneText, plain, twoText, shown}},
 		{"where they are seen in results", "llamacpp", []string{calls, one, two}, []string{calls, one, two}},
+		{"a person behind results", "openai", []string{calls, plain, asks}, []string{calls, plain, asks}},
+		{"a person where none may follow", "mistral", []string{calls, plain, asks, calls, asks}, []string{calls, plain, there, asks, calls, asks}},
+		{"a person where none may follow, with pictures", "mistral", []string{calls, two, asks}, []string{calls, twoText, between, other, asks}},
 		{"where no person may follow", "mistral", []string{calls, one, two}, []string{calls, oneText, twoText, between, shown}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
