@@ -111,12 +111,18 @@ func (c *Client) open(parent context.Context, body [][]byte) (*answer, error) {
 		post = c.post
 	}
 	resp, err := post(ctx, body)
+	if err == nil && resp == nil {
+		err = unusable("The Post of the model's client returned neither an answer nor an error.", nil)
+	}
 	if err != nil {
 		cancel(nil)
 		if parent.Err() != nil {
 			return nil, context.Cause(parent)
 		}
 		return nil, Unreachable(err)
+	}
+	if resp.Body == nil {
+		resp.Body = http.NoBody
 	}
 	a := &answer{client: c, resp: resp, cancel: cancel, body: watch(resp.Body, c.idle(), cancel)}
 	if resp.StatusCode == http.StatusOK {

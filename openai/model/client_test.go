@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -61,6 +62,24 @@ func TestClientWithoutAddress(t *testing.T) {
 		_, err := (&Client{BaseURL: address}).Ask(t.Context(), nil, Listener{})
 		if e, ok := err.(*Error); !ok || e.Code != CodeInternal || !strings.Contains(e.Message, want) {
 			t.Errorf("%q: %v", address, err)
+		}
+	}
+}
+
+// A Post that returns nothing, or an answer without a body, is an error and no panic: neither
+// here nor where the silence of a body is watched.
+func TestClientWithoutAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		resp *http.Response
+		want string
+	}{
+		{nil, "neither an answer nor an error"},
+		{&http.Response{StatusCode: http.StatusOK}, "not JSON"},
+		{&http.Response{StatusCode: http.StatusUnauthorized}, "status 401"},
+	} {
+		c := &Client{Post: func(context.Context, [][]byte) (*http.Response, error) { return tt.resp, nil }}
+		if _, err := c.Ask(t.Context(), nil, Listener{}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want %s", err, tt.want)
 		}
 	}
 }
