@@ -142,6 +142,23 @@ func TestWaitSaysWhenAllFailed(t *testing.T) {
 	}
 }
 
+// TestServerWantsToken: what to do about a server that lets nobody in is something that a
+// program can do, which has no logins.
+func TestServerWantsToken(t *testing.T) {
+	web := httptest.NewServer(fakemcp.New(fakemcp.Config{Tools: tools("fetch"), Token: "open"}))
+	defer web.Close()
+	set, err := Start(map[string]Server{"web": {URL: web.URL}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	err = set.Wait(t.Context())
+	if p := dragoman.AsProblem(err); p == nil || p.Code != dragoman.CodeNeedsAuthorization ||
+		!strings.Contains(p.Message, "Authorization header") || strings.Contains(p.Message, "dragoman login") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestWaitForNobody(t *testing.T) {
 	set, _ := start(t, map[string]Server{"fine": {Connect: here(fakemcp.Config{Tools: tools("read")})}}, nil)
 	if err := set.Wait(t.Context(), "fine", "fien"); err == nil || err.Error() != `there is no server "fien"` || errors.Is(err, ErrNone) {

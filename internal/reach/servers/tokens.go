@@ -37,7 +37,9 @@ func (c *Config) Authorized(label, who string, tokens Tokens) (*http.Client, *cr
 		return client, nil
 	}
 	logIn := "run dragoman login " + label
-	if account.Caller != "" && account.Caller != caller.Local.ID {
+	if tokens.Store == nil { // nobody can: there is nowhere to keep what comes of it
+		logIn = "put an Authorization header among those that are sent to it"
+	} else if account.Caller != "" && account.Caller != caller.Local.ID {
 		if logIn += " --gateway "; tokens.Gateway != "" {
 			logIn += tokens.Gateway
 		} else {
