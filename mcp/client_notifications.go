@@ -35,11 +35,27 @@ func (c *Client) handleNotification(l connection, x *exchange, m message) {
 	}
 	c.legacyListeners.tell(m)
 	for _, f := range c.pendingFor(x, m) {
-		f.notifications.put(queuedNotification{notification: dragoman.Notification{Method: m.method, Params: bytes.Clone(m.params)}})
+		f.notifications.put(queuedNotification{notification: dragoman.Notification{Method: m.method, Params: ofNoSubscription(m.params)}})
 	}
 	if c.o.OnNotification != nil {
 		c.o.OnNotification(m.method, m.params)
 	}
+}
+
+// ofNoSubscription returns a copy of params without the id of a subscription, which means
+// something on our connection alone.
+func ofNoSubscription(params json.RawMessage) json.RawMessage {
+	if !bytes.Contains(params, []byte(metaSubscription)) {
+		return bytes.Clone(params)
+	}
+	o := object(params).Clone()
+	meta := object(o.Get("_meta")).Clone()
+	if meta.Delete(metaSubscription); len(meta.Members) > 0 {
+		o.Set("_meta", meta.Bytes())
+	} else {
+		o.Delete("_meta")
+	}
+	return o.Bytes()
 }
 
 // pendingFor returns the calls that a notification belongs to: the one on whose stream it
