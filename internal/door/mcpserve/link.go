@@ -1,6 +1,7 @@
 package mcpserve
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -9,40 +10,27 @@ import (
 )
 
 // A server refers to its resources by its own URIs: in links, in what it embeds, and where
-// it says what was read. Where our lists have one under another URI, since another server
-// has the same, that is the one that clients are told: by the server's own they would read
-// the other server's resource.
+// it says what was read. Where such a URI is another server's resource here, clients are
+// told one that says whose it is: by the server's own they would read the other's.
 
-// relisted returns the resources and templates that are listed under another URI than their
-// server's, by server.
-func (v *view) relisted() map[string][]*dragoman.Entry {
-	found := map[string][]*dragoman.Entry{}
-	for i := range v.entries {
-		e := &v.entries[i]
-		if (e.Kind == dragoman.Resource || e.Kind == dragoman.Template) && e.URI != e.Original {
-			found[e.Server] = append(found[e.Server], e)
-		}
-	}
-	return found
-}
-
-// public returns the URI by which clients know what a server calls uri.
+// public returns the URI by which clients know what a server calls uri. One that nobody can
+// mean stays, as does what a server without resources refers to, which is for others.
 func (v *view) public(server, uri string) string {
-	if e := v.resource(uri); e != nil && e.Server == server {
+	if e := v.resource(uri); e == nil || e.Server == server || !v.hasResources(server) {
 		return uri
 	}
-	for _, e := range v.others()[server] {
-		if e.Original == uri || e.Kind == dragoman.Template && v.pattern(e.Original).MatchString(uri) {
-			return catalog.PublicURI(server, uri)
-		}
-	}
-	return uri
+	return catalog.PublicURI(server, uri)
+}
+
+// hasResources reports whether a server can be asked for resources.
+func (v *view) hasResources(label string) bool {
+	return v.has(func(s dragoman.Server) bool { return s.Label == label && capability(s, "resources") != nil })
 }
 
 // linked returns a result of a server with the URIs that clients know: of a tool, of a
 // prompt, or of a resource that was read.
 func (v *view) linked(server string, content json.RawMessage) json.RawMessage {
-	if len(v.others()[server]) == 0 {
+	if len(v.servers) < 2 || !bytes.Contains(content, []byte(`"uri"`)) {
 		return content
 	}
 	switch rawjson.Kind(content) {

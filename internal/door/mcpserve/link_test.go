@@ -9,9 +9,10 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 )
 
-// TestLinksMeanTheirServer: what a result refers to is the resource of the server that
-// gave it, though another server has the same URI, and so whoever follows a link reads it
-// there. Where nobody else has it, nothing is changed.
+// TestLinksMeanTheirServer: what a result refers to is of the server that gave it, though
+// the URI is another server's here: both list it, both have a template for it, or only the
+// other does and this one has not told us yet. Whoever follows a link reads it there. What
+// nobody has is left alone, and so is what a server without resources refers to.
 func TestLinksMeanTheirServer(t *testing.T) {
 	inner := newTwo()
 	for _, label := range []string{"a", "b"} {
@@ -20,17 +21,20 @@ func TestLinksMeanTheirServer(t *testing.T) {
 			Definition: json.RawMessage(`{"uriTemplate":"file:///logs/{day}","name":"logs"}`),
 		})
 	}
+	inner.list.Tools = dragoman.NewTools(append(inner.list.Tools.All(), dragoman.ReadTool("c", json.RawMessage(`{"name":"get","inputSchema":{"type":"object"}}`))))
+	inner.list.Servers = append(inner.list.Servers, dragoman.Server{Label: "c", State: dragoman.Connected, Capabilities: json.RawMessage(`{"tools":{}}`)})
 	const block = `{"type":"resource_link","uri":"file:///x","name":"x"}`
-	inner.big = json.RawMessage(`{"content":[` + block + `,{"type":"resource","resource":{"uri":"file:///logs/1","text":"1.0"}},` +
+	inner.big = json.RawMessage(`{"content":[` + block + `,{"type":"resource","resource":{"uri":"file:///logs/1","text":"1.0"}},{"type":"resource_link","uri":"a://1/raw","name":"1"},` +
 		`{"type":"resource_link","uri":"file:///elsewhere","name":"e"},{"type":"text","text":"file:///x"}],"structuredContent":{"uri":"file:///x"},` +
 		`"messages":[{"role":"user","content":` + block + `}],"contents":[{"uri":"file:///x","text":"uri"}]}`)
 	all := regexp.MustCompile(`"uri":"[^"]*"`)
-	const own = `["uri":"file:///x" "uri":"file:///logs/1" "uri":"file:///elsewhere" "uri":"file:///x" "uri":"file:///x" "uri":"file:///x"]`
-	const public = `["uri":"x-mcp:b:file:///x" "uri":"x-mcp:b:file:///logs/1" "uri":"file:///elsewhere" "uri":"file:///x" "uri":"x-mcp:b:file:///x" "uri":"x-mcp:b:file:///x"]`
-	url, raw := open(t, inner, nil, "a", "b"), open(t, inner, func(o *Options) { o.Raw = true }, "a", "b")
+	const own = `["uri":"file:///x" "uri":"file:///logs/1" "uri":"a://1/raw" "uri":"file:///elsewhere" "uri":"file:///x" "uri":"file:///x" "uri":"file:///x"]`
+	const public = `["uri":"x-mcp:b:file:///x" "uri":"x-mcp:b:file:///logs/1" "uri":"x-mcp:b:a://1/raw" "uri":"file:///elsewhere" "uri":"file:///x" "uri":"x-mcp:b:file:///x" "uri":"x-mcp:b:file:///x"]`
+	url, raw := open(t, inner, nil, "a", "b", "c"), open(t, inner, func(o *Options) { o.Raw = true }, "a", "b", "c")
 	for _, tt := range []struct{ url, method, params, want string }{
 		{url + "/mcp", "tools/call", `,"name":"a__get"`, own},
 		{url + "/mcp", "tools/call", `,"name":"b__get"`, public},
+		{url + "/mcp", "tools/call", `,"name":"c__get"`, own},
 		{url + "/mcp/b", "tools/call", `,"name":"get"`, own},
 		{raw + "/mcp", "tools/call", `,"name":"b__get"`, own},
 		{url + "/mcp", "prompts/get", `,"name":"a__sum"`, own},
@@ -44,7 +48,7 @@ func TestLinksMeanTheirServer(t *testing.T) {
 			t.Errorf("%s%s: %s, %s\nwant %s", tt.method, tt.params, uris, problem, tt.want)
 		}
 	}
-	for _, uri := range []string{"x-mcp:b:file:///x", "x-mcp:b:file:///logs/1"} {
+	for _, uri := range []string{"x-mcp:b:file:///x", "x-mcp:b:file:///logs/1", "x-mcp:b:a://1/raw"} {
 		if _, problem := post(t, url+"/mcp", "resources/read", `,"uri":"`+uri+`"`); problem != nil || inner.calls[len(inner.calls)-1].Entry.Server != "b" {
 			t.Errorf("%s was not read at its server: %s", uri, problem)
 		}

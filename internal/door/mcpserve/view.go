@@ -30,8 +30,7 @@ type view struct {
 	cost   func() int      // of the definitions of the tools, in tokens
 	stands func() standIns // the tools that stand in for others
 
-	digests func() [3]uint64                    // of its lists
-	others  func() map[string][]*dragoman.Entry // see relisted
+	digests func() [3]uint64 // of its lists
 }
 
 // views keep the views of each snapshot, as long as it is in use. What callers do
@@ -84,7 +83,6 @@ func (vs *views) make(list *dragoman.List, at place, chosen catalog.Selection) *
 	}
 	v.cost = sync.OnceValue(v.estimate)
 	v.digests = sync.OnceValue(v.digest)
-	v.others = sync.OnceValue(v.relisted)
 	v.stands = sync.OnceValue(func() standIns { return standsFor(v.tools) })
 	return v
 }
