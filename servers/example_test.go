@@ -68,21 +68,26 @@ func Example() {
 	doc.Fit(d, dialect.Budget{})
 	fmt.Println(len(doc.Tools), "tools in the request")
 
-	// The model calls a tool, with a slip in its arguments.
-	tool, plan := doc.Find("weather__weather_get_city")
-	call := dragoman.Call{ID: "call_1", Tool: tool}
-	call.Arguments, _, call.Problem = plan.DecodeAs(`{"City":"Oslo",}`, "tool_calls", dialect.GradeOf(tool))
+	// The model calls a tool, with a slip in its arguments, and one that there is not.
 	loop := dragoman.Loop{Tools: set} // answers what cannot be run, bounds what can
-	res, err := loop.Call(ctx, call)
-	if err != nil {
-		log.Fatal(err)
+	for _, name := range []string{"weather__weather_get_city", "weather__no_such_tool"} {
+		tool, plan := doc.Find(name)
+		call := dragoman.Call{ID: "call_1", Name: name, Tool: tool}
+		if plan != nil {
+			call.Arguments, _, call.Problem = plan.DecodeAs(`{"City":"Oslo",}`, "tool_calls", dialect.GradeOf(tool))
+		}
+		res, err := loop.Call(ctx, call)
+		if err != nil {
+			log.Fatal(err)
+		}
+		res.Info.Duration = 0 // for the sake of this example
+		fmt.Println((&result.Shape{}).Message(call, res).Text)
 	}
-	res.Info.Duration = 0 // for the sake of this example
-	fmt.Println((&result.Shape{}).Message(call, res).Text)
 	// Output:
 	// broken failed
 	// travel connected
 	// weather connected
 	// 2 tools in the request
 	// {"status":"success","data":{"celsius":22},"meta":{"tool":"weather_get_city","server":"weather","duration_ms":0,"cached":false}}
+	// {"status":"error","data":{"error":"unknown_tool","message":"There is no such tool."},"meta":{"tool":"weather__no_such_tool","server":"","duration_ms":0,"cached":false}}
 }

@@ -127,7 +127,7 @@ func (v *view) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 	case call.Entry != nil:
 		label = call.Entry.Server
 	case call.Method == "" || call.Method == "tools/call":
-		return dragoman.Failure(dragoman.CodeUnknownTool, "The call names no tool."), nil
+		return dragoman.Failure(dragoman.CodeUnknownTool, "There is no such tool."), nil
 	}
 	c, done := v.take(label, &call)
 	if c == nil {
