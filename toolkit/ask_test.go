@@ -333,3 +333,28 @@ func TestMiddlewareAsks(t *testing.T) {
 		}
 	}
 }
+
+// TestInputRequests: what [Request.SDK] says of requests that the toolkit has no word for
+// holds in both eras.
+func TestInputRequests(t *testing.T) {
+	s := newServer(t, Options{})
+	Add(s, Tool{Name: "open_page", Description: "x", Hints: reading}, func(ctx context.Context, _ struct{}) (*sdk.CallToolResult, error) {
+		if answer, ok := RequestFrom(ctx).SDK.Params.InputResponses["page"].(*sdk.ElicitResult); ok {
+			return &sdk.CallToolResult{Content: []sdk.Content{Words(answer.Action)}}, nil
+		}
+		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"page": &sdk.ElicitParams{
+			Mode: "url", Message: "Have a look.", URL: "https://example.com/", ElicitationID: "1",
+		}}}, nil
+	})
+	for _, version := range []string{legacy, modern} {
+		session := dial(t, s, version, &sdk.ClientOptions{
+			Capabilities: &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{URL: &sdk.URLElicitationCapabilities{}}},
+			ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+				return &sdk.ElicitResult{Action: "accept"}, nil
+			},
+		})
+		if got := call(t, session, "open_page", `{}`); got.failed || got.text != "accept" {
+			t.Errorf("%s: %+v", version, got)
+		}
+	}
+}

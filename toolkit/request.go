@@ -30,8 +30,11 @@ type Request struct {
 	// Header of the HTTP request, without its credentials; nil elsewhere.
 	Header http.Header
 	// SDK is the official SDK's request behind a tool's call, for what the toolkit
-	// has no word for: the session (sampling, forms beyond [Ask]), _meta,
-	// answers to input requests. Nil for everything else.
+	// has no word for: the session, _meta, answers to input requests. Nil for
+	// everything else. Sampling, and forms beyond [Ask], work in both eras where the
+	// function returns a *sdk.CallToolResult with InputRequests: it is called again,
+	// with SDK.Params.InputResponses. Calls of the session, such as CreateMessage, are
+	// refused in the modern era.
 	SDK *sdk.CallToolRequest
 }
 
