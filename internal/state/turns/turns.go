@@ -220,7 +220,8 @@ func (t *Turns) use(owner string, keys []string) {
 }
 
 // Drop implements [memory.Store]. Nothing is written where nothing is there, and nothing
-// read where the owner is known to have nothing.
+// read where the owner is known to have nothing. While the store is in trouble the
+// conversation goes on, which is said in the log: what it keeps itself takes the place.
 func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 	t.cached.Delete(owner, key)
 	if own := t.keys(ctx, owner); own != nil && !own.has(key) {
@@ -249,7 +250,12 @@ func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 	if err != nil || !there {
 		return err
 	}
-	return t.db.Write(ctx, func(tx *store.Tx) error { return t.kind().Drop(tx, owner, key) })
+	err = t.db.Write(ctx, func(tx *store.Tx) error { return t.kind().Drop(tx, owner, key) })
+	if code, _ := store.Refusal(err); code != "" && ctx.Err() == nil {
+		t.log.Error("what is remembered of a conversation cannot be forgotten", "error", err)
+		return nil
+	}
+	return err
 }
 
 // Any implements [memory.Store]. Where nothing of the owner is cached the store is asked:

@@ -72,6 +72,32 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestDropInTrouble: what is kept of a request cannot be taken out of a store that cannot be
+// written to; the request that comes again is no worse off than others for that.
+func TestDropInTrouble(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file that is open cannot be renamed")
+	}
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	here := opened(t, path, usual)
+	keep(t, here, "ann", turn("hello"), "a")
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := here.Drop(t.Context(), "ann", "a"); err != nil {
+		t.Errorf("while the file is away: %v", err)
+	}
+	if err := os.Rename(path+".away", path); err != nil {
+		t.Fatal(err)
+	}
+	if err := here.Drop(t.Context(), "ann", "a"); err != nil {
+		t.Error(err)
+	}
+	if found := find(t, here, "ann", "a"); len(found) != 0 {
+		t.Errorf("found %+v", found)
+	}
+}
+
 // ann is an owner as the doors write it: a caller, the person behind it, and a conversation.
 const ann = "key-1\x00\"ann\"\x00\"\"\x00\"\"\x00work"
 
