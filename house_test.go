@@ -52,7 +52,7 @@ var layers = [][]string{
 	{"internal/state/turns"},
 	{"openai/model"},
 	{"openai/internal/output", "openai/hosted"},
-	{"openai/internal/recall"},
+	{"openai/internal/recall", "openai/internal/transcript"},
 	{"openai/chat", "lint", "internal/prove"},
 	{"openai/responses", "openai/messages"},
 	{"internal/state/stored"},

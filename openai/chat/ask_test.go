@@ -15,6 +15,7 @@ import (
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
+	"github.com/dragoman-mcp/dragoman/openai/internal/transcript"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -32,7 +33,7 @@ func (s *shy) List(context.Context) (*dragoman.List, error) {
 	if s.tools != nil {
 		return s.tools, nil
 	}
-	return shopList, nil
+	return transcript.List, nil
 }
 
 func (s *shy) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
@@ -76,7 +77,7 @@ func (a *asker) request(body string) (answer *rawjson.Object, text string) {
 	w := &client{}
 	chat := newChat(a.T, w, body, Options{Memory: &a.store, Caller: "alice", Can: dragoman.AskForm, Model: &model.Client{
 		Post: func(_ context.Context, parts [][]byte) (*http.Response, error) {
-			a.asked = append(a.asked, tidy(bytes.Join(parts, nil)))
+			a.asked = append(a.asked, transcript.Tidy(bytes.Join(parts, nil)))
 			if len(a.models) == 0 {
 				a.Fatal("the model was asked once more")
 			}
@@ -307,7 +308,7 @@ func TestAskRefused(t *testing.T) {
 			t.Errorf("%d %s", w.status, w)
 		}
 	}
-	changed := append([]dragoman.Tool(nil), shopTools...)
+	changed := append([]dragoman.Tool(nil), transcript.Tools...)
 	for i := range changed {
 		changed[i].Pin[0]++
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/internal/transcript"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -80,7 +81,7 @@ func BenchmarkCompletion(b *testing.B) {
 			Model: asking(func(context.Context, [][]byte) (*http.Response, error) {
 				return streamed(strings.NewReader(fineStream)), nil
 			})})
-		_ = chat.Offer(shopList)
+		_ = chat.Offer(transcript.List)
 		if _, err := chat.Next(b.Context(), false); err != nil {
 			b.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/internal/transcript"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
@@ -30,7 +31,7 @@ func TestTalk(t *testing.T) {
 			for _, p := range parts {
 				body += string(p)
 			}
-			asked = append(asked, tidy([]byte(body)))
+			asked = append(asked, transcript.Tidy([]byte(body)))
 			s := streams[0]
 			if streams = streams[1:]; s == "broken" {
 				return nil, &model.Error{Status: 401, Message: s}
@@ -68,7 +69,7 @@ func TestTalkKeepsWhatNobodyAnswered(t *testing.T) {
 	var asked []string
 	streams := []string{saveStream, fineStream}
 	talk := &Talk{Model: "m", Client: &model.Client{Post: func(_ context.Context, parts [][]byte) (*http.Response, error) {
-		asked = append(asked, tidy(bytes.Join(parts, nil)))
+		asked = append(asked, transcript.Tidy(bytes.Join(parts, nil)))
 		s := streams[0]
 		streams = streams[1:]
 		return streamed(strings.NewReader(s)), nil

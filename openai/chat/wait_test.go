@@ -14,6 +14,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/openai/internal/transcript"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -85,7 +86,7 @@ func answers(streams ...string) func(context.Context, [][]byte) (*http.Response,
 // calling is a toolset that lists the shop's tools and runs one function.
 type calling func(context.Context, dragoman.Call) (dragoman.Result, error)
 
-func (f calling) List(context.Context) (*dragoman.List, error) { return shopList, nil }
+func (f calling) List(context.Context) (*dragoman.List, error) { return transcript.List, nil }
 
 func (f calling) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
 	return f(ctx, c)

@@ -77,7 +77,7 @@ func TestOneMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		loop := dragoman.Loop{Tools: shop{&player{T: t}}}
+		loop := dragoman.Loop{Tools: new(shop)}
 		if err := loop.Run(t.Context(), c); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -7,18 +7,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakeresponses"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/internal/transcript"
 )
 
 // newNative is a player in front of an API that speaks Responses.
@@ -57,84 +55,43 @@ func ask(api *fakeresponses.API, body []byte) *http.Response {
 // What the client gets of a request for which no tool of ours ran is held to what the API
 // itself says to it, asked the same by a client of its own.
 func TestNativeTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/native/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []byte
-			synctest.Test(t, func(t *testing.T) { got = txtar.Format(nativeTranscript(t, archive)) })
-			if *update {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if diff := cmp.Diff(string(txtar.Format(archive)), string(got)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-		})
-	}
+	transcript.Test(t, "testdata/native/*.txtar", *update, playNative)
 }
 
-// nativeTranscript plays one.
-func nativeTranscript(t *testing.T, archive *txtar.Archive) *txtar.Archive {
-	p := newNative(t)
+// playNative plays one.
+func playNative(t *testing.T, archive *txtar.Archive) *txtar.Archive {
+	p, ids := newNative(t), newIDs()
 	if strings.Contains(string(archive.Comment), "forgetful: yes") {
 		p.memory = nil
 	}
-	bare := &fakeresponses.API{} // with a client of its own
-	played, ids := txtar.Archive{Comment: archive.Comment}, minted{}
-	var results []txtar.File
-	for i, f := range archive.Files {
-		switch f.Name {
-		case "request":
-			for _, next := range archive.Files[i+1:] {
-				if next.Name != "upstream" {
-					break
-				}
-				p.tell(next.Data, bare)
-			}
-			body := bytes.TrimSpace(ids.put(f.Data))
-			got := p.say(string(body))
-			if left := p.native.Left(); left > 0 {
-				t.Errorf("request %d: the upstream has %d answers left", i, left)
-			}
-			for _, why := range p.native.Refused() {
-				t.Logf("the upstream refused: %s", why)
-			}
-			if len(p.ran) == 0 && !strings.Contains(string(body), IDPrefix) && !bytes.Contains(body, []byte(`"type":"mcp`)) {
-				likeNative(t, ask(bare, body), got)
-			}
-			bare = &fakeresponses.API{}
-			asked := ""
-			for _, o := range p.asked {
-				asked += namesOnly(o) + "\n"
-			}
-			results = append(results, txtar.File{Name: "asked", Data: ids.hide(asked)})
-			if len(p.ran) > 0 {
-				results = append(results, txtar.File{Name: "ran", Data: ids.hide(strings.Join(p.ran, "\n") + "\n")})
-			}
-			results = append(results, txtar.File{Name: "got", Data: ids.hide(fmt.Sprintf("%d\n%s", got.status, got.body))})
-		case "upstream":
-		default:
-			continue // what is expected
+	return transcript.Play(t, archive, func(_ string, body []byte, answers []string) []txtar.File {
+		bare := &fakeresponses.API{} // with a client of its own
+		for _, answer := range answers {
+			p.tell(answer, bare)
 		}
-		played.Files = append(played.Files, f)
-	}
-	played.Files = append(played.Files, results...)
-	return &played
+		body = ids.Put(body)
+		got := p.say(string(body))
+		if left := p.native.Left(); left > 0 {
+			t.Errorf("%s: the upstream has %d answers left", body, left)
+		}
+		for _, why := range p.native.Refused() {
+			t.Logf("the upstream refused: %s", why)
+		}
+		if len(p.ran) == 0 && !strings.Contains(string(body), IDPrefix) && !bytes.Contains(body, []byte(`"type":"mcp`)) {
+			likeNative(t, ask(bare, body), got)
+		}
+		asked := ""
+		for _, o := range p.asked {
+			asked += namesOnly(o) + "\n"
+		}
+		return p.came(ids, asked, got)
+	})
 }
 
 // tell tells the API, and a second one, what to say.
-func (p *player) tell(data []byte, bare *fakeresponses.API) {
+func (p *player) tell(data string, bare *fakeresponses.API) {
 	var a fakeresponses.Answer
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(data) {
 		line = strings.TrimSpace(line)
 		word, rest, _ := strings.Cut(line, ": ")
 		switch {
@@ -167,7 +124,7 @@ func namesOnly(o *rawjson.Object) string {
 		}
 		kept.Set("tools", array(tools...))
 	}
-	return strings.ReplaceAll(resultMeta.ReplaceAllString(string(kept.Bytes()), `,\"meta\":{…}}"`), `"model":"m",`, "")
+	return strings.ReplaceAll(transcript.WithoutMeta(kept.Bytes()), `"model":"m",`, "")
 }
 
 // likeNative checks that a client of ours is told what a client of the API is.
