@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,6 +33,7 @@ func TestBackgroundIsCounted(t *testing.T) {
 	})) + "/v1"
 	g := build(t, func(f *config.File) {
 		f.MCPServers = map[string]servers.Config{}
+		f.Store.Path = filepath.Join(t.TempDir(), "dragoman.db") // in which nothing of the day is counted yet
 		f.Models = []upstream.Model{{Match: "*", BaseURL: api, Wires: []string{upstream.Responses}}}
 		f.Limits = []limit.Limit{{Of: []string{"model:*"}, Tokens: 50}}
 	})
