@@ -247,15 +247,7 @@ func (c *Config) validateURL() error {
 	if err := c.validateOAuth(); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
-		if !safehttp.ValidHeaderName(name) {
-			return invalid.Key("headers", fmt.Sprintf("%q cannot be the name of a header", name))
-		}
-		if !safehttp.ValidHeaderValue(c.Headers[name].Reveal()) {
-			return invalid.Key("headers", fmt.Sprintf("the value of %s has a line break or a control character", name))
-		}
-	}
-	return nil
+	return safehttp.CheckHeaders(c.Headers)
 }
 
 // validateOAuth reports what in the rest of c does not go with oauth.

@@ -2,9 +2,7 @@ package upstream
 
 import (
 	"fmt"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -93,15 +91,7 @@ func (m *Model) Validate() error {
 	if !safehttp.ValidHeaderValue(m.APIKey.Reveal()) {
 		return invalid.Key("api_key", "the key has a line break or a control character")
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
-		if !safehttp.ValidHeaderName(name) {
-			return invalid.Key("headers", fmt.Sprintf("%q cannot be the name of a header", name))
-		}
-		if !safehttp.ValidHeaderValue(m.Headers[name].Reveal()) {
-			return invalid.Key("headers", fmt.Sprintf("the value of %s has a line break or a control character", name))
-		}
-	}
-	return nil
+	return safehttp.CheckHeaders(m.Headers)
 }
 
 // String says which names go where, without anything that may be a secret, so

@@ -1,10 +1,31 @@
 package safehttp
 
-import "strings"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
-// ValidHeaderName reports whether name is a token of RFC 9110, section 5.6.2,
+	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+)
+
+// CheckHeaders says which of a configuration's headers cannot be sent.
+func CheckHeaders(headers map[string]secret.Text) error {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		if !validHeaderName(name) {
+			return invalid.Key("headers", fmt.Sprintf("%q cannot be the name of a header", name))
+		}
+		if !ValidHeaderValue(headers[name].Reveal()) {
+			return invalid.Key("headers", fmt.Sprintf("the value of %s has a line break or a control character", name))
+		}
+	}
+	return nil
+}
+
+// validHeaderName reports whether name is a token of RFC 9110, section 5.6.2,
 // and so can be the name of a header.
-func ValidHeaderName(name string) bool {
+func validHeaderName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
 		letter := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
 )
 
@@ -64,13 +65,16 @@ func (c *closer) Close() error { c.done = true; return nil }
 
 func TestValidHeader(t *testing.T) {
 	for name, want := range map[string]bool{"X-Api_Key.1": true, "": false, "a b": false, "a:": false, "ä": false, "a\n": false} {
-		if got := safehttp.ValidHeaderName(name); got != want {
-			t.Errorf("ValidHeaderName(%q) = %v", name, got)
+		if err := safehttp.CheckHeaders(map[string]secret.Text{name: secret.New("v")}); (err == nil) != want {
+			t.Errorf("the header %q: %v", name, err)
 		}
 	}
 	for value, want := range map[string]bool{"": true, "a b\tc": true, "语": true, "a\nb": false, "a\r": false, "\x00": false, "\x7f": false} {
 		if got := safehttp.ValidHeaderValue(value); got != want {
 			t.Errorf("ValidHeaderValue(%q) = %v", value, got)
+		}
+		if err := safehttp.CheckHeaders(map[string]secret.Text{"X-A": secret.New(value)}); (err == nil) != want {
+			t.Errorf("the value %q: %v", value, err)
 		}
 	}
 }
