@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"encoding/json"
 	"html"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -14,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/identity/accesstoken/issuertest"
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/identity/signin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
@@ -162,6 +165,75 @@ func TestConsoleTriesOfKeys(t *testing.T) {
 	}
 	if status := b.signIn(s.ann); status != 200 {
 		t.Errorf("then a right one: %d", status)
+	}
+}
+
+// TestConsoleTriesAtAnIssuer: nor can anybody keep those out who sign in at an authorization
+// server, with wrong keys or with answers that are to no sign-in.
+func TestConsoleTriesAtAnIssuer(t *testing.T) {
+	i := issuertest.New(t, "")
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := map[string]any{}
+		switch r.URL.Path {
+		case "/.well-known/oauth-authorization-server":
+			answer = map[string]any{
+				"issuer": i.Name, "jwks_uri": i.Name + "/keys", "authorization_endpoint": i.Name + "/authorize", "token_endpoint": i.Name + "/token",
+				"code_challenge_methods_supported": []string{"S256"},
+			}
+		case "/token":
+			if r.PostFormValue("code") != "ada's" {
+				w.WriteHeader(http.StatusBadRequest)
+				answer["error"] = "invalid_grant"
+				break
+			}
+			answer = map[string]any{"access_token": i.Token(i.Good(public, nil)), "token_type": "Bearer"}
+		default:
+			i.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	t.Cleanup(issuer.Close)
+	i.Name = issuer.URL
+	g := build(t, func(f *config.File) {
+		tokens(i)(f)
+		f.Auth.OAuth[0].Console.ID = "console"
+	})
+	var cookies []*http.Cookie
+	send := func(method, path string, form url.Values) *http.Response {
+		t.Helper()
+		r := httptest.NewRequest(method, public+path, strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		for _, c := range cookies {
+			r.AddCookie(c)
+		}
+		w := httptest.NewRecorder()
+		g.Handler().ServeHTTP(w, r)
+		return w.Result()
+	}
+	// comeBack brings a code back from the issuer.
+	comeBack := func(code string) *http.Response {
+		t.Helper()
+		cookies = nil
+		away := send("GET", "/console/sign-in/at?"+url.Values{"issuer": {i.Name}}.Encode(), nil)
+		to, err := away.Location()
+		if err != nil {
+			t.Fatalf("on the way there: %d", away.StatusCode)
+		}
+		cookies = away.Cookies()
+		return send("GET", "/console/sign-in/back?"+url.Values{"code": {code}, "state": {to.Query().Get("state")}}.Encode(), nil)
+	}
+	for range 20 {
+		send("POST", "/console/sign-in", url.Values{"secret": {"wrong"}})
+	}
+	for range 20 {
+		if back := comeBack("wrong"); back.StatusCode != http.StatusUnauthorized {
+			t.Fatalf("a wrong code: %d", back.StatusCode)
+		}
+	}
+	if back := comeBack("ada's"); back.StatusCode != http.StatusSeeOther {
+		t.Errorf("then a right one: %d", back.StatusCode)
 	}
 }
 

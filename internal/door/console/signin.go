@@ -23,8 +23,10 @@ func (c *Console) Front() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Root+"sign-in", func(w http.ResponseWriter, r *http.Request) { c.signInPage(w, r, http.StatusOK, "") })
 	mux.HandleFunc("POST "+Root+"sign-in", c.signIn)
-	mux.HandleFunc("GET "+Root+"sign-in/at", c.signInAt)
-	mux.HandleFunc("GET "+signInBack, c.signedInAt)
+	if c.o.At != nil {
+		mux.HandleFunc("GET "+Root+"sign-in/at", c.signInAt)
+		mux.HandleFunc("GET "+signInBack, c.signedInAt)
+	}
 	mux.HandleFunc("GET "+Root+"assets/{name}", asset)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		guard(w)

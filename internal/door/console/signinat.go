@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
-	"github.com/dragoman-mcp/dragoman/internal/identity/signin"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -47,10 +46,6 @@ func (c *Console) attempt(w http.ResponseWriter, r *http.Request, value string) 
 
 // signInAt sends a browser to an authorization server: by a code, with PKCE.
 func (c *Console) signInAt(w http.ResponseWriter, r *http.Request) {
-	if c.o.At == nil || c.tries.Closed() {
-		c.refuseSignIn(w, r, signin.ErrSlower)
-		return
-	}
 	asked := r.URL.Query()
 	address, a, err := c.o.At.SignIn(r.Context(), asked.Get("issuer"), signInBack, next(asked.Get("next")), asked.Get("again") != "")
 	if err != nil {
@@ -66,7 +61,9 @@ func (c *Console) signInAt(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, address, http.StatusSeeOther)
 }
 
-// signedInAt is where a browser comes back from an authorization server.
+// signedInAt is where a browser comes back from an authorization server. Failures close
+// nothing: what could be guessed here is that server's to bound, and nobody is to keep others
+// out by trying.
 func (c *Console) signedInAt(w http.ResponseWriter, r *http.Request) {
 	var a caller.Attempt
 	if cookie, err := r.Cookie(c.attemptCookie(r)); err == nil {
@@ -75,13 +72,9 @@ func (c *Console) signedInAt(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	c.attempt(w, r, "") // it is good once
-	if c.o.At == nil || c.tries.Closed() {
-		c.refuseSignIn(w, r, signin.ErrSlower)
-		return
-	}
 	who, err := c.o.At.SignedIn(r, a, signInBack)
 	if err != nil {
-		c.refuseSignIn(w, r, errors.Join(err, c.tries.Wrong()))
+		c.refuseSignIn(w, r, err)
 		return
 	}
 	c.begin(w, r, who, a.Next)
@@ -89,7 +82,7 @@ func (c *Console) signedInAt(w http.ResponseWriter, r *http.Request) {
 
 // refuseSignIn says why nobody was signed in at an authorization server.
 func (c *Console) refuseSignIn(w http.ResponseWriter, r *http.Request, err error) {
-	status, message := http.StatusUnauthorized, "You could not be signed in now. The log tells more."
+	message := "You could not be signed in now. The log tells more."
 	if failed, ok := errors.AsType[*caller.SignInError](err); ok {
 		message = failed.Message
 		if failed.Err != nil {
@@ -98,12 +91,8 @@ func (c *Console) refuseSignIn(w http.ResponseWriter, r *http.Request, err error
 	} else if refusal, ok := errors.AsType[*caller.Refusal](err); ok {
 		message = refusal.Message
 	}
-	if errors.Is(err, signin.ErrSlower) {
-		status, message = http.StatusTooManyRequests, signin.ErrSlower.Error()
-		w.Header().Set("Retry-After", "10")
-	}
 	c.o.Log.Warn("nobody was signed in at the console", "from", r.RemoteAddr, "error", err)
-	c.signInPage(w, r, status, message)
+	c.signInPage(w, r, http.StatusUnauthorized, message)
 }
 
 // Fresh is how long ago a person may have signed in at an authorization server who decides
