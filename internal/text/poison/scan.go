@@ -122,7 +122,25 @@ var (
 	// exceptions are told in advice, too, behind a negation.
 	exceptions = named("covert nottell notnotify noask quiet")
 	user, this = named("user"), named("this")
+	harmless   = named("harmless")
 )
+
+// spare takes out what is part of a harmless term: a public key is no secret, though its
+// file lies beside one.
+func (s *scan) spare() {
+	end := 0
+	for i := range s.hits {
+		if h := &s.hits[i]; h.is&harmless != 0 && h.end > end {
+			// The hits that begin where it does stand before it and behind it.
+			for j := i - 1; j >= 0 && s.hits[j].at == h.at; j-- {
+				s.hits[j].is &= within | not
+			}
+			end = h.end
+		} else if h.end <= end {
+			h.is &= within | not
+		}
+	}
+}
 
 // negate takes out what is told not to be done: a verb shortly behind a negation. What is
 // part of a longer term says nothing itself but who and what is meant: there is a "not"
@@ -182,6 +200,7 @@ func (s *scan) signs() []sign {
 	if all&hot == 0 {
 		return nil
 	}
+	s.spare()
 	s.negate()
 	var found []sign
 	for id, has := range s.has {
