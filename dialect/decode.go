@@ -55,6 +55,9 @@ func (p *Plan) within(b *schema.Budget) *Plan {
 // Arguments that end too early are never completed, whatever finish says: the
 // call would run with a part of what the model meant. And nothing is repaired
 // that could be read in two ways; see [Plan.DecodeAs].
+//
+// The nil Plan of a name that [Document.Find] does not know decodes nothing: the
+// Problem is [dragoman.CodeUnknownTool].
 func (p *Plan) Decode(raw, finish string) (json.RawMessage, []Repair, *dragoman.Problem) {
 	return p.DecodeAs(raw, finish, Certain)
 }
@@ -62,6 +65,9 @@ func (p *Plan) Decode(raw, finish string) (json.RawMessage, []Repair, *dragoman.
 // DecodeAs is [Plan.Decode] with repairs of some [Grade]. [GradeOf] tells which
 // one a tool may have.
 func (p *Plan) DecodeAs(raw, finish string, grade Grade) (json.RawMessage, []Repair, *dragoman.Problem) {
+	if p == nil {
+		return nil, nil, &dragoman.Problem{Code: dragoman.CodeUnknownTool, Message: "There is no such tool."}
+	}
 	if len(raw) > MaxArguments {
 		return nil, nil, &dragoman.Problem{
 			Code:    dragoman.CodeInvalidArguments,
@@ -128,7 +134,7 @@ func (p *Plan) settleInside(x *schema.Node, done []Repair, grade Grade) (*schema
 // where the operator says that it changes nothing may a guess be taken; what a
 // server says of itself is not trusted.
 func GradeOf(tool *dragoman.Tool) Grade {
-	if tool.Effect() == dragoman.ReadOnly {
+	if tool != nil && tool.Effect() == dragoman.ReadOnly {
 		return Likely
 	}
 	return Certain

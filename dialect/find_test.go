@@ -47,6 +47,18 @@ func TestDocumentFind(t *testing.T) {
 	check("read", "")
 }
 
+// What a model wrote for a tool that there is not is decoded like the rest of what it wrote:
+// names that models make up end no program.
+func TestDecodeOfNoTool(t *testing.T) {
+	tool, plan := (&Document{}).Find("made_up")
+	for _, grade := range []Grade{GradeOf(tool), Likely} {
+		arguments, _, problem := plan.DecodeAs(`{}`, "tool_calls", grade)
+		if arguments != nil || problem == nil || problem.Code != dragoman.CodeUnknownTool {
+			t.Errorf("%s, %v", arguments, problem)
+		}
+	}
+}
+
 // A tool that goes out not strict after all is found with the plan that it goes out
 // with.
 func TestDocumentFindAfterFit(t *testing.T) {

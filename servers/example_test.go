@@ -73,9 +73,7 @@ func Example() {
 	for _, name := range []string{"weather__weather_get_city", "weather__no_such_tool"} {
 		tool, plan := doc.Find(name)
 		call := dragoman.Call{ID: "call_1", Name: name, Tool: tool}
-		if plan != nil {
-			call.Arguments, _, call.Problem = plan.DecodeAs(`{"City":"Oslo",}`, "tool_calls", dialect.GradeOf(tool))
-		}
+		call.Arguments, _, call.Problem = plan.DecodeAs(`{"City":"Oslo",}`, "tool_calls", dialect.GradeOf(tool))
 		res, err := loop.Call(ctx, call)
 		if err != nil {
 			log.Fatal(err)

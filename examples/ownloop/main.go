@@ -59,9 +59,7 @@ func run(ctx context.Context, out io.Writer, server mcp.Transport, provider, nam
 	// What comes out of the model's message: a name, and arguments as it wrote them.
 	tool, plan := functions.Find(name)
 	call := dragoman.Call{ID: "call_1", Tool: tool}
-	if plan != nil {
-		call.Arguments, _, call.Problem = plan.DecodeAs(written, "tool_calls", dialect.GradeOf(tool))
-	}
+	call.Arguments, _, call.Problem = plan.DecodeAs(written, "tool_calls", dialect.GradeOf(tool))
 	res, err := (&dragoman.Loop{Tools: client}).Call(ctx, call)
 	if err != nil {
 		return err
