@@ -89,7 +89,7 @@ func contents(o *rawjson.Object, parts []part) []json.RawMessage {
 			if own < 0 {
 				own = k
 			}
-		} else if behind, ok := strings.CutPrefix(strings.TrimLeft(rest, "\n"), p.turn.Text); ok && p.turn.Text != "" {
+		} else if behind, ok := strings.CutPrefix(strings.TrimLeft(rest, "\n"), strings.TrimLeft(p.turn.Text, "\n")); ok && p.turn.Text != "" {
 			rest, says[k] = behind, rawjson.Quote(p.turn.Text)
 		}
 	}

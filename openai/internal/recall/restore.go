@@ -141,8 +141,9 @@ func (t *Thread) restorePart(h *history, p part, last bool) {
 		t.reopen(h, p.turn, []*rawjson.Object{p.now}, last)
 		return
 	}
+	ids := callIDs(p.now) // the dialect may change them
 	t.Dialogue.Add(p.now.Bytes(), p.now)
-	for _, id := range callIDs(p.now) {
+	for _, id := range ids {
 		if answer := h.result(made{p.now, id}); answer != nil {
 			t.Dialogue.Add(answer.Bytes(), answer)
 		}

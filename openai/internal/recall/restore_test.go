@@ -289,6 +289,7 @@ func TestParts(t *testing.T) {
 		"nothing kept":      {"A.", "x y", nil, nil},
 		"two turns":         {"A.B.", "a1 a2 b", []*memory.Turn{kept("A.", "a1", "a2"), kept("B.", "b")}, []string{"A.: a1 a2", "B.: b"}},
 		"paragraphs":        {"A.\n\nB.", "a b", []*memory.Turn{kept("A.", "a"), kept("B.", "b")}, []string{"A.: a", "B.: b"}},
+		"begun with lines":  {"\n\nA.\n\n\n\nB.", "a b", []*memory.Turn{kept("\n\nA.", "a"), kept("\n\nB.", "b")}, []string{"\n\nA.: a", "\n\nB.: b"}},
 		"no texts":          {"", "a b", []*memory.Turn{kept("", "a"), kept("", "b")}, []string{": a", ": b"}},
 		"another text":      {"C.", "a b", []*memory.Turn{kept("A.", "a"), kept("B.", "b")}, []string{"C.: a", ": b"}},
 		"the client's own":  {"X.A.", "x y a z", []*memory.Turn{kept("", "a")}, []string{"X.A.: x y", ": a", ": z"}},
@@ -337,5 +338,18 @@ func TestParts(t *testing.T) {
 	h.objects = append(h.objects, object(t, `{"role":"user"}`))
 	if parts, _, err := h.parts(0); err != nil || len(parts) != 2 {
 		t.Errorf("a turn that is over came apart into %d: %v", len(parts), err)
+	}
+}
+
+// TestPartOfTheClients: what the client called keeps its results, also where the dialect takes
+// other ids.
+func TestPartOfTheClients(t *testing.T) {
+	id := strings.Repeat("x", 80)
+	d := &model.Dialogue{Client: &model.Client{}, Request: model.Request{Object: &rawjson.Object{}}}
+	o := object(t, `{"role":"assistant","content":null,"tool_calls":[{"id":"`+id+`","type":"function","function":{"name":"f","arguments":"{}"}}]}`)
+	h := &history{results: map[made]*rawjson.Object{{o, id}: object(t, `{"role":"tool","tool_call_id":"`+id+`","content":"done"}`)}}
+	(&Thread{Dialogue: d}).restorePart(h, part{now: o}, true)
+	if all := d.History(); len(all) != 2 || !strings.Contains(string(all[1]), "done") {
+		t.Errorf("%s", all)
 	}
 }
