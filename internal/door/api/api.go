@@ -119,17 +119,20 @@ func (a *API) Chat() door.Handler { return a.onceOnly(a.ask(chatWire)) }
 // readBody reads the JSON of a request within our bounds of size. What is read as JSON goes on
 // as JSON: curl -d calls it a form, in which whoever goes by that finds other members.
 func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	err := compressed(r.Header)
-	if err == nil {
-		err = otherCharset(r.Header)
+	if err := compressed(r.Header); err != nil {
+		return nil, err
 	}
+	body, err := door.ReadBody(w, r, a.MaxBody)
 	if err != nil {
+		return nil, err
+	}
+	if err := otherCharset(r.Header, body); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(r.Header.Values("Content-Type"), func(kind string) bool { return strings.Contains(strings.ToLower(kind), "form") }) {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	return door.ReadBody(w, r, a.MaxBody)
+	return body, nil
 }
 
 // admit lets a caller use a model or a route, or says why not. leave has to be called

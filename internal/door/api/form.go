@@ -30,14 +30,16 @@ type formGuard struct {
 }
 
 // guardForm returns a body whose parts are judged: judge is called with the model that
-// the form names, from another goroutine. needed says that it has to name one.
-func guardForm(body io.ReadCloser, boundary string, needed bool, judge func(model string) error) *formGuard {
+// the form names, from another goroutine. params are those of the form's type, and needed
+// says that it has to name one.
+func guardForm(body io.ReadCloser, params map[string]string, needed bool, judge func(model string) error) *formGuard {
 	from, to := io.Pipe()
 	f := &formGuard{ReadCloser: body, parts: to, result: make(chan error, 1)}
+	boundary := params["boundary"]
 	go func() {
 		end := formEnd{last: []byte("\n--" + boundary + "--"), seen: []byte("\n")}
 		form := io.TeeReader(from, &end)
-		err := readForm(multipart.NewReader(form, boundary), needed, judge)
+		err := readForm(multipart.NewReader(form, boundary), params["charset"], needed, judge)
 		if err == nil {
 			_, err = io.Copy(io.Discard, form)
 		}
@@ -50,9 +52,9 @@ func guardForm(body io.ReadCloser, boundary string, needed bool, judge func(mode
 	return f
 }
 
-// readForm reads the parts of a form. Where two readers might see two models, or none
-// and one, it refuses.
-func readForm(form *multipart.Reader, needed bool, judge func(model string) error) error {
+// readForm reads the parts of a form, whose type names a charset or none. Where two readers
+// might see two models, or none and one, it refuses.
+func readForm(form *multipart.Reader, charset string, needed bool, judge func(model string) error) error {
 	named := false
 	for {
 		part, err := form.NextRawPart()
@@ -65,7 +67,7 @@ func readForm(form *multipart.Reader, needed bool, judge func(model string) erro
 		if err != nil {
 			return ambiguousForm("The form cannot be read: " + err.Error() + ".")
 		}
-		model, err := isModel(part.Header)
+		model, own, err := isModel(part.Header)
 		if err != nil {
 			return err
 		}
@@ -77,7 +79,7 @@ func readForm(form *multipart.Reader, needed bool, judge func(model string) erro
 		}
 		named = true
 		name, err := io.ReadAll(io.LimitReader(part, maxModelName+1))
-		if err != nil || len(name) > maxModelName {
+		if err != nil || len(name) > maxModelName || !reads(charset, name) || !reads(own, name) {
 			return ambiguousForm("The name of the model in the form cannot be read.")
 		}
 		if err := judge(string(name)); err != nil {
@@ -86,12 +88,13 @@ func readForm(form *multipart.Reader, needed bool, judge func(model string) erro
 	}
 }
 
-// isModel reports whether a part of a form is the model. A part that is for some
-// readers and not for others, or says something else to some, is refused.
-func isModel(h textproto.MIMEHeader) (bool, error) {
+// isModel reports whether a part of a form is the model, and the charset that it names for
+// that. A part that is for some readers and not for others, or says something else to some, is
+// refused.
+func isModel(h textproto.MIMEHeader) (is bool, charset string, err error) {
 	dispositions := h["Content-Disposition"]
 	if len(dispositions) != 1 {
-		return false, ambiguousForm("Each part of a form has one Content-Disposition.")
+		return false, "", ambiguousForm("Each part of a form has one Content-Disposition.")
 	}
 	said := dispositions[0]
 	kind, params, err := mime.ParseMediaType(said)
@@ -100,14 +103,14 @@ func isModel(h textproto.MIMEHeader) (bool, error) {
 	// Readers such as Commons FileUpload decode the encoded words of mail (RFC 2047).
 	word := strings.Contains(params["name"], "=?")
 	if err != nil || kind != "form-data" || encodedName(said) || escaped || word {
-		return false, ambiguousForm("The Content-Disposition of a part cannot be read, or can be in more than one way.")
+		return false, "", ambiguousForm("The Content-Disposition of a part cannot be read, or can be in more than one way.")
 	}
 	name := params["name"]
 	if name != "model" {
 		if likeModel(name) {
-			return false, ambiguousForm(fmt.Sprintf("Some APIs take a field named %.40q for \"model\": leave it out.", name))
+			return false, "", ambiguousForm(fmt.Sprintf("Some APIs take a field named %.40q for \"model\": leave it out.", name))
 		}
-		return false, nil
+		return false, "", nil
 	}
 	_, file := params["filename"]
 	plain := !file
@@ -117,13 +120,13 @@ func isModel(h textproto.MIMEHeader) (bool, error) {
 	}
 	for _, said := range h["Content-Type"] {
 		kind, params, err := mime.ParseMediaType(said)
-		charset := strings.ToLower(params["charset"])
-		plain = plain && err == nil && kind == "text/plain" && (charset == "" || charset == "utf-8" || charset == "us-ascii")
+		charset = params["charset"]
+		plain = plain && len(h["Content-Type"]) == 1 && err == nil && kind == "text/plain" && reads(charset, nil)
 	}
 	if !plain {
-		return false, ambiguousForm("The model in a form is plain text, and no file.")
+		return false, "", ambiguousForm("The model in a form is plain text, and no file.")
 	}
-	return true, nil
+	return true, charset, nil
 }
 
 // encodedName reports a name in the extended notation of RFC 2231, which forms must not

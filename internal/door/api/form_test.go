@@ -42,7 +42,7 @@ func TestModelIsJudgedWhereverItStands(t *testing.T) {
 		}
 	}))
 	t.Cleanup(up.Close)
-	rules, err := policy.New(policy.Config{Rules: []policy.Rule{{Allow: []string{"route:*", "model:small"}}}})
+	rules, err := policy.New(policy.Config{Rules: []policy.Rule{{Allow: []string{"route:*", "model:small", "model:smäll"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +67,7 @@ func TestModelIsJudgedWhereverItStands(t *testing.T) {
 		{"a form with the model last", form, formOf(file, small), "", 0},
 		{"a form in UTF-8", form + "; charset=utf-8", formOf(small, file), "", 0},
 		{"a form of a program", form, formOf(field{named + "\r\nContent-Type: text/plain; charset=UTF-8\r\nContent-Transfer-Encoding: binary\r\nContent-Length: 5", "small"}, field{`Content-Disposition: form-data; name="file"; filename="=?utf-8?q?a?="; filename*=utf-8''%61`, "x"}), "", 0},
+		{"a form as a library sends it", form + "; charset=ISO-8859-1", formOf(field{named + "\r\nContent-Type: text/plain; charset=ISO-8859-1\r\nContent-Transfer-Encoding: 8bit", "small"}, file), "", 0},
 		{"a form with a language", form, formOf(small, field{`Content-Disposition: form-data; name="timestamp_granularities[]"`, "word"}), "", 0},
 		{"a form without", form, formOf(file), "", 400},
 		{"zeros", "application/octet-stream", strings.Repeat("\x00", 2*maxBlank), "", 403},
@@ -111,6 +112,9 @@ func TestModelIsJudgedWhereverItStands(t *testing.T) {
 		{"encoded", form, formOf(field{named + "\r\nContent-Transfer-Encoding: quoted-printable", "sm=61ll"}), "", 400},
 		{"encoded where only that reader knows", form, formOf(file, field{named + "\r\nContent-Transfer-Encoding: BASE64", "bGFyZ2U="}), "", 400},
 		{"in an encoding of its own", form, formOf(file, field{named + "\r\nContent-Type: text/plain; charset=utf-7", "+AGwAYQByAGcAZQ-"}), "", 400},
+		{"another one by the form's charset", form + "; charset=iso-8859-1", formOf(field{named, "smäll"}), "", 400},
+		{"another one by its own charset", form, formOf(field{named + "\r\nContent-Type: text/plain; charset=iso-8859-1", "smäll"}), "", 400},
+		{"of two types", form, formOf(field{named + "\r\nContent-Type: text/plain; charset=us-ascii\r\nContent-Type: text/plain", "smäll"}), "", 400},
 		{"as a file", form, formOf(small, field{named + `; filename="x"`, "large"}), "", 400},
 		{"as the only file", form, formOf(file, field{named + `; filename="x"`, "small"}), "", 400},
 		{"under a name for some", form, formOf(small, field{named + `; name*=utf-8''x`, "large"}), "", 400},
@@ -156,24 +160,28 @@ func TestCharsets(t *testing.T) {
 	t.Cleanup(up.Close)
 	d := open(t, nil, upstream.Model{Match: "*", BaseURL: up.URL})
 	const body = `{"model":"small","user":"+ACI-,+ACI-model+ACI-:+ACI-large","input":"hi","messages":[{"role":"user","content":"hi"}]}`
+	more := strings.ReplaceAll(body, "hi", "hé")
 	for _, path := range []string{"/v1/embeddings", "/v1/chat/completions"} {
-		for kind, status := range map[string]int{
-			"application/json":                                    200,
-			"application/json; charset=utf-8":                     200,
-			"application/json;Charset=UTF8":                       200,
-			"application/json; charset=utf-7":                     415,
-			"text/plain; charset=utf-7":                           415,
-			"application/json; charset=utf-16":                    415,
-			"application/json; charset=us-ascii":                  415,
-			"application/json; charset*=us-ascii''utf-7":          415,
-			"application/json; charset*0=utf; charset*1=-7":       415,
-			`application/json; charset=utf-8; x=";charset=utf-7"`: 415,
-			`application/json; x=";charset=utf-7"`:                415,
+		for kind, status := range map[string][2]int{ // of a body that is ASCII, and of another
+			"application/json":                                    {200, 200},
+			"application/json; charset=utf-8":                     {200, 200},
+			"application/json;Charset=UTF8;":                      {200, 200},
+			"application/json; charset=utf-7":                     {415, 415},
+			"text/plain; charset=utf-7":                           {415, 415},
+			"application/json; charset=utf-16":                    {415, 415},
+			"application/json; charset=us-ascii":                  {200, 415},
+			"text/plain; charset=ISO-8859-1":                      {200, 415},
+			"application/json; charset*=us-ascii''utf-7":          {415, 415},
+			"application/json; charset*0=utf; charset*1=-7":       {415, 415},
+			`application/json; charset=utf-8; x=";charset=utf-7"`: {415, 415},
+			`application/json; x=";charset=utf-7"`:                {415, 415},
 		} {
-			before := passed.Load()
-			a := d.do("POST", path, body, "Content-Type", kind)
-			if now := passed.Load() - before; a.status != status || (now == 1) != (status == 200) {
-				t.Errorf("%s, %s: %d, %s; %d passed on", path, kind, a.status, a.body, now)
+			for i, body := range []string{body, more} {
+				before := passed.Load()
+				a := d.do("POST", path, body, "Content-Type", kind)
+				if now := passed.Load() - before; a.status != status[i] || (now == 1) != (status[i] == 200) {
+					t.Errorf("%s, %s, %s: %d, %s; %d passed on", path, kind, body, a.status, a.body, now)
+				}
 			}
 		}
 	}
@@ -286,7 +294,7 @@ func TestFormGuard(t *testing.T) {
 		"with white space behind it": strings.NewReader(form + "\r\n \t\r\n"),
 	} {
 		var model string
-		g := guardForm(io.NopCloser(in), "x", false, func(m string) error { model = m; return nil })
+		g := guardForm(io.NopCloser(in), map[string]string{"boundary": "x"}, false, func(m string) error { model = m; return nil })
 		got, err := io.ReadAll(g)
 		if err != nil || strings.TrimSpace(string(got)) != strings.TrimSpace(form) || model != "small" {
 			t.Errorf("%s: %d bytes, %v, model %q", name, len(got), err, model)
@@ -295,14 +303,14 @@ func TestFormGuard(t *testing.T) {
 	}
 	no := errors.New("no")
 	for name, in := range map[string]io.Reader{"whole": strings.NewReader(form), "byte by byte": iotest.OneByteReader(strings.NewReader(form))} {
-		g := guardForm(io.NopCloser(in), "x", false, func(string) error { return no })
+		g := guardForm(io.NopCloser(in), map[string]string{"boundary": "x"}, false, func(string) error { return no })
 		if got, err := io.ReadAll(g); !errors.Is(err, no) || len(got) >= len(form) {
 			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(form), err)
 		}
 		_ = g.Close()
 	}
 	// Whoever gives up leaves nobody behind.
-	g := guardForm(io.NopCloser(strings.NewReader(form)), "x", false, func(string) error { return nil })
+	g := guardForm(io.NopCloser(strings.NewReader(form)), map[string]string{"boundary": "x"}, false, func(string) error { return nil })
 	_, _ = g.Read(make([]byte, 10))
 	_ = g.Close()
 	if err := <-g.result; err == nil {
@@ -313,7 +321,7 @@ func TestFormGuard(t *testing.T) {
 	w := multipart.NewWriter(&b)
 	_ = w.WriteField("model", "small")
 	_ = w.Close()
-	if _, err := io.ReadAll(guardForm(io.NopCloser(&b), w.Boundary(), false, func(string) error { return nil })); err != nil {
+	if _, err := io.ReadAll(guardForm(io.NopCloser(&b), map[string]string{"boundary": w.Boundary()}, false, func(string) error { return nil })); err != nil {
 		t.Error(err)
 	}
 }

@@ -56,8 +56,8 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 			return
 		}
 	}
-	if boundary := formBoundary(r); boundary != "" {
-		r.Body = guardForm(r.Body, boundary, limited && uses[r.URL.Path], func(model string) error { return used.found(r.Context(), model, up) })
+	if params := formParams(r); params != nil {
+		r.Body = guardForm(r.Body, params, limited && uses[r.URL.Path], func(model string) error { return used.found(r.Context(), model, up) })
 	}
 	a.tellUntooled(w, r, name)
 	as := relayed{who: who, body: body, model: name, meter: used.meter(r)}
@@ -156,7 +156,7 @@ func (u *modelUse) meter(r *http.Request) *meter.Meter {
 		return nil
 	case name != "":
 		return gate.Meter(u.who, name)
-	case formBoundary(r) == "":
+	case formParams(r) == nil:
 		return nil
 	}
 	return &meter.Meter{Count: func(used meter.Used) {

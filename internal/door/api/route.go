@@ -64,7 +64,7 @@ func untoldModel(r *http.Request, body []byte) error {
 		return nil
 	case r.Method != http.MethodPost || !uses[r.URL.Path] && !counts[r.URL.Path]:
 		message = "This key may use some models only, and which of them a request to " + r.Method + " " + r.URL.Path + " uses is not known."
-	case formBoundary(r) == "" && !namesModel(body): // a form is read as it passes
+	case formParams(r) == nil && !namesModel(body): // a form is read as it passes
 		message = "This key may use some models only: name one of them in \"model\"."
 	default:
 		return nil

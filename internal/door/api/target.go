@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
@@ -149,7 +150,7 @@ func contentType(r *http.Request) (kind string, params map[string]string, err er
 		return "", nil, model.Invalid("", "The Content-Type cannot be read, or can be in more than one way.")
 	}
 	if kind == "multipart/form-data" {
-		if err := otherCharset(r.Header); err != nil {
+		if err := otherCharset(r.Header, nil); err != nil {
 			return "", nil, err
 		}
 	}
@@ -165,11 +166,11 @@ func compressed(h http.Header) error {
 	return nil
 }
 
-// otherCharset refuses JSON, or a form, whose type names another encoding than UTF-8 (RFC 8259
-// section 8.1; RFC 7578 section 5.1.2). The type is passed on, and whoever goes by it reads
-// something else than was judged: in UTF-7, +ACI- is a quotation mark, and +AG0AbwBkAGUAbA- is
-// "model".
-func otherCharset(h http.Header) error {
+// otherCharset refuses JSON, or a form, whose type names a charset in which it is something
+// else than was judged, in UTF-8 (RFC 8259 section 8.1; RFC 7578 section 5.1.2). The type is
+// passed on, and whoever goes by it reads that: in UTF-7, +ACI- is a quotation mark, and
+// +AG0AbwBkAGUAbA- is "model". Of a form nothing is known yet but the type: text is nil.
+func otherCharset(h http.Header, text []byte) error {
 	for _, said := range h.Values("Content-Type") {
 		said = strings.ToLower(said)
 		named := strings.Count(said, "charset")
@@ -177,11 +178,23 @@ func otherCharset(h http.Header) error {
 			continue
 		}
 		_, params, err := mime.ParseMediaType(said)
-		if charset := params["charset"]; err != nil || named > 1 || charset != "utf-8" && charset != "utf8" {
+		if charset := params["charset"]; err != nil || named > 1 || charset == "" || !reads(charset, text) {
 			return unsupported("JSON and forms are UTF-8: name no other charset in the Content-Type.")
 		}
 	}
 	return nil
+}
+
+// reads reports whether a text is the same in a charset, if one is named, as in UTF-8. Libraries
+// name those that begin with ASCII by default, whatever they send.
+func reads(charset string, text []byte) bool {
+	switch strings.ToLower(charset) {
+	case "", "utf-8", "utf8":
+		return true
+	case "us-ascii", "iso-8859-1":
+		return !slices.ContainsFunc(text, func(b byte) bool { return b >= utf8.RuneSelf })
+	}
+	return false
 }
 
 func unsupported(message string) error {
@@ -191,13 +204,13 @@ func unsupported(message string) error {
 // boundaries are those that RFC 2046 has (section 5.1.1).
 var boundaries = regexp.MustCompile(`^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$`)
 
-// formBoundary returns what stands between the parts of a form; empty for what is no
-// form.
-func formBoundary(r *http.Request) string {
+// formParams returns the parameters of the type of a form: what stands between its parts, and
+// its charset; nil for what is no form.
+func formParams(r *http.Request) map[string]string {
 	if kind, params, err := contentType(r); err == nil && kind == "multipart/form-data" && r.Body != nil && r.Body != http.NoBody {
-		return params["boundary"]
+		return params
 	}
-	return ""
+	return nil
 }
 
 // maxBlank is how much white space may stand before a body, in bytes.
