@@ -121,8 +121,8 @@ func (c *Conversation) Offer(list *dragoman.List) error {
 	name := c.dialect().Name()
 	t := &translator{
 		reader: reader{files: slices.Contains(takesFiles, name), in: &blockReader{atOnce: min(len(c.request.turns), 64)}, pictures: &c.pictures},
-		wire:   c.dialect().Wire(), system: slices.Contains(takesSystem, name),
-		name: c.nameOf, search: c.nameOf(serverTool{own, hosted.WebSearch}), shown: c.request.shown(), thoughts: c.thoughts, untaken: c.dialogue.DropReasoning,
+		system: slices.Contains(takesSystem, name),
+		name:   c.nameOf, search: c.nameOf(serverTool{own, hosted.WebSearch}), shown: c.request.shown(), thoughts: c.thoughts, untaken: c.dialogue.DropReasoning,
 		whole: map[int][]json.RawMessage{}, rounds: map[string]int{}, spoken: map[string]int{},
 	}
 	messages, err := t.translate(c.request)

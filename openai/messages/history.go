@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -14,7 +13,6 @@ import (
 // A translator writes the history of a request in the form of the Chat API.
 type translator struct {
 	reader
-	wire *dialect.Wire
 	// system says that a system message may stand anywhere.
 	system bool
 	// name returns the name under which the model knows a tool of a server.
@@ -34,7 +32,6 @@ type translator struct {
 	spoken   map[string]int            // and the message of the model that made them
 	more     bool                      // there is more to be read of a result of ours
 	said     said                      // by a person, behind the messages
-	tools    bool                      // the last message is a tool's
 	calls    map[string]int            // the client's calls in the last message of the model that have no result yet: their places in it, by id
 
 	// Room for what is read of each message in turn.
@@ -80,13 +77,13 @@ func (t *translator) translate(r *Request) ([]json.RawMessage, error) {
 }
 
 // put puts messages behind the history.
-func (t *translator) put(tools bool, messages ...json.RawMessage) {
+func (t *translator) put(messages ...json.RawMessage) {
 	t.endSaid()
-	t.messages, t.tools = append(t.messages, messages...), tools
+	t.messages = append(t.messages, messages...)
 }
 
 func (t *translator) add(role string, content json.RawMessage) {
-	t.put(false, model.ChatMessage(role, content))
+	t.put(model.ChatMessage(role, content))
 }
 
 // person adds what a person says. What stands in several messages behind each other
@@ -95,9 +92,6 @@ func (t *translator) person(s said) {
 	switch {
 	case s.empty():
 	case t.said.empty():
-		if t.tools && t.wire.NoUserAfterTool {
-			t.add("assistant", rawjson.Quote("The results are there."))
-		}
 		t.said = s
 	default:
 		t.said.parts = append(t.said.parts, s.parts...)
@@ -187,7 +181,7 @@ func (t *translator) results(results []toolResult) {
 			shown.parts = append(shown.parts, own...)
 			content = shown.content()
 		}
-		t.put(true, model.ChatResult(r.id, content))
+		t.put(model.ChatResult(r.id, content))
 	}
 }
 

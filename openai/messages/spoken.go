@@ -188,7 +188,7 @@ func (t *translator) say(m *spoken) {
 		t.untaken(o) // another model may have thought it
 		message = o.Bytes()
 	}
-	t.put(false, message)
+	t.put(message)
 	at := len(t.messages) - 1
 	if len(m.rest) > 0 {
 		if _, ok := model.ItemsOf(message); ok {
@@ -199,7 +199,7 @@ func (t *translator) say(m *spoken) {
 		t.spoken[tag] = at
 	}
 	if len(m.results) > 0 {
-		t.put(true, m.results...)
+		t.put(m.results...)
 		if m.tag != "" && t.rounds != nil {
 			t.rounds[m.tag] = len(t.messages) - 1
 		}

@@ -66,7 +66,7 @@ func (d *Dialogue) push(message json.RawMessage, o *rawjson.Object) {
 		}
 	}
 	if n := len(d.history); n > 0 && d.wire().NoUserAfterTool && isOf("user", o.Get("role")) && isOf("tool", rawjson.Find(d.history[n-1], "role")) {
-		// A turn that ended before the model had answered, such as one that failed.
+		// A turn ended before the model had answered, or a person spoke beside the results.
 		d.history = append(d.history, ChatMessage("assistant", json.RawMessage(`"The results are there."`)))
 	}
 	d.history = append(d.history, message)
