@@ -40,8 +40,8 @@ type Listing[T any] struct {
 
 // ListOf takes the page out of a list that is in memory anyway.
 func ListOf[T any](all []T, p Page) Listing[T] {
-	from := min(max(0, p.Offset), len(all))
-	return Listing[T]{Items: all[from:min(len(all), from+p.Limit)], Total: len(all)}
+	rest := all[min(max(0, p.Offset), len(all)):]
+	return Listing[T]{Items: rest[:min(max(0, p.Limit), len(rest))], Total: len(all)}
 }
 
 // AddList adds a tool that lists or searches. Besides the fields of Query the

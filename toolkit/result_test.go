@@ -525,6 +525,16 @@ func TestListOfOne(t *testing.T) {
 	}
 }
 
+// A Page that nobody made from arguments, such as a test's, has no items where its limit is
+// none, and all that are left where it is beyond any list.
+func TestListOfLimits(t *testing.T) {
+	for limit, want := range map[int]int{-1: 0, 0: 0, 1: 1, math.MaxInt: 2} {
+		if got := ListOf([]int{1, 2, 3}, Page{Limit: limit, Offset: 1}); len(got.Items) != want || got.Total != 3 {
+			t.Errorf("limit %d: %+v", limit, got)
+		}
+	}
+}
+
 func TestListMistakes(t *testing.T) {
 	if _, err := offsetReply(Listing[int]{More: true, Total: -1}, Page{Limit: 5}); err == nil {
 		t.Error("more without items: no error; a model would page for ever")
