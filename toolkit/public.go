@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -95,12 +96,18 @@ func PublicURL(field, address string) (*url.URL, error) {
 
 // ReadAll reads at most limit bytes and refuses more.
 func ReadAll(r io.Reader, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	data, err := readBeyond(r, limit)
+	if err == nil && int64(len(data)) > limit {
+		return nil, &Refusal{Code: codeTooLarge, Message: fmt.Sprintf("The answer is larger than %d bytes.", limit)}
+	}
+	return data, err
+}
+
+// readBeyond reads at most one byte more than limit, which shows that there is more.
+func readBeyond(r io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, min(limit, math.MaxInt64-1)+1))
 	if err != nil {
 		return nil, fmt.Errorf("read: %w", err)
-	}
-	if int64(len(data)) > limit {
-		return nil, &Refusal{Code: codeTooLarge, Message: fmt.Sprintf("The answer is larger than %d bytes.", limit)}
 	}
 	return data, nil
 }

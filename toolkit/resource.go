@@ -159,7 +159,7 @@ func (c Contents) bounded(uri string, r Resource) (*sdk.ResourceContents, error)
 			defer closer.Close()
 		}
 		var err error
-		if data, err = ReadAll(c.From, limit); err != nil {
+		if data, err = readBeyond(c.From, limit); err != nil {
 			return nil, err
 		}
 	}

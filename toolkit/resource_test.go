@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"strings"
 	"testing"
 
@@ -37,6 +38,7 @@ func resourceServer(t *testing.T) (*Server, *closing) {
 	add("a://liar", "text/csv", 0, Contents{Data: []byte("\xff\xfe")}, nil)
 	add("a://reader", "", 20, Contents{From: from}, nil)
 	add("a://endless", "", 10, Contents{From: endless{}}, nil)
+	add("a://any", "", math.MaxInt64, Contents{From: strings.NewReader("however long")}, nil)
 	add("a://large", "", 4, Contents{Text: "12345"}, nil)
 	add("a://gone", "", 0, Contents{}, NotFound("gone"))
 	add("a://broken", "", 0, Contents{}, errors.New("secret-7"))
@@ -68,8 +70,9 @@ func TestResources(t *testing.T) {
 		{uri: "a://data", mime: "application/octet-stream", blob: "\xff\x00"},
 		{uri: "a://liar", mime: "text/csv", blob: "\xff\xfe"},
 		{uri: "a://reader", mime: "text/plain", text: "from a reader"},
-		{uri: "a://endless", fails: "larger than 10 bytes"},
-		{uri: "a://large", fails: "larger than 4 bytes"},
+		{uri: "a://any", mime: "text/plain", text: "however long"},
+		{uri: "a://endless", fails: "The resource is larger than 10 bytes"},
+		{uri: "a://large", fails: "The resource is larger than 4 bytes"},
 		{uri: "a://gone", fails: "not found"},
 		{uri: "a://none", fails: "not found"},
 		{uri: "a://broken", fails: "Internal error in r, id "},
