@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"strconv"
@@ -89,7 +90,7 @@ func run(args []string) int {
 		hint = failed.hint
 	}
 	_, wrong := errors.AsType[*config.Error](err)
-	if !wrong && !entered { // of the library's, about arguments
+	if !wrong && !entered && terminal.Lost() == nil { // of the library's, about arguments
 		wrong, hint = true, cmp.Or(hint, "see: "+cmd.CommandPath()+" --help")
 	}
 	stderr.Error(err, hint)
@@ -138,14 +139,32 @@ For programs, start the gateway and point any OpenAI client's base_url to it:
 	}
 	root.SetVersionTemplate(versionLine())
 	root.SetFlagErrorFunc(flagError)
+	root.SetOut(terminal.NewScreen(os.Stdout)) // notes what does not get there
 	root.AddCommand(
 		chatCommand(), serveCommand(), consoleCommand(), reloadCommand(), toolsCommand(), callCommand(),
 		convertCommand(), argumentsCommand(), lintCommand(), proveCommand(),
 		checkCommand(), configCommand(), approveCommand(), denyCommand(), auditCommand(), usageCommand(), runsCommand(), pinsCommand(), storeCommand(), keysCommand(), loginCommand(), claudeCommand(), codexCommand(), demoServerCommand(), versionCommand(),
 	)
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = helpTopic
+	}
 	root.InitDefaultCompletionCmd()
 	if shells, _, err := root.Find([]string{"completion"}); err == nil {
 		shells.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() } // for no shell; one that it does not know is an error
 	}
 	return root
+}
+
+// helpTopic refuses to help with a command that there is not, for which the library shows
+// how it is all used, as if that had been asked for.
+func helpTopic(cmd *cobra.Command, args []string) error {
+	topic, rest, err := cmd.Root().Find(args)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("unknown command %q for %q", rest[0], topic.CommandPath())
+	}
+	if err != nil {
+		return &usageError{err, "see: " + topic.CommandPath() + " --help"}
+	}
+	return nil
 }
