@@ -129,7 +129,7 @@ func (p *postgres) fill(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	}
 	defer tx.Rollback() // where it was not committed
-	if err := fn(&Tx{ctx: ctx, on: tx, clock: "SELECT " + databaseTime, schema: postgresSchema, count: &p.count}); err != nil {
+	if err := fn(&Tx{ctx: ctx, on: plainTexts{tx}, clock: "SELECT " + databaseTime, schema: postgresSchema, count: &p.count}); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -115,7 +115,7 @@ func (p *postgres) read(ctx context.Context, fn func(*Tx) error) error {
 		return explained(err)
 	}
 	defer tx.Rollback() // a reader has nothing to commit
-	return fn(&Tx{ctx: ctx, on: tx, clock: "SELECT " + databaseTime, schema: postgresSchema, count: &p.count, found: map[any]any{}})
+	return fn(&Tx{ctx: ctx, on: plainTexts{tx}, clock: "SELECT " + databaseTime, schema: postgresSchema, count: &p.count, found: map[any]any{}})
 }
 
 // beginRead begins a transaction. Connections that were lost while nobody used them are

@@ -87,7 +87,7 @@ func (p *postgres) once(jobs []*job) (err error) {
 	if err != nil {
 		return err
 	}
-	tx := &Tx{ctx: ctx, on: conn, clock: "SELECT " + databaseTime, schema: postgresSchema, count: &p.count, now: b.now}
+	tx := &Tx{ctx: ctx, on: plainTexts{conn}, clock: "SELECT " + databaseTime, schema: postgresSchema, count: &p.count, now: b.now}
 	tx.locks = func(key int64) error { return lockOn(ctx, conn, key, len(tx.held) > 0 && len(jobs) > 1) }
 	if err := each(tx, jobs); err != nil {
 		discard(conn)

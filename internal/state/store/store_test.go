@@ -592,6 +592,32 @@ func writeAll(b *testing.B, where string, writers int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
 }
 
+// TestOddTexts: texts that are none to PostgreSQL are looked for and written all the same,
+// and what is written beside them stays.
+func TestOddTexts(t *testing.T) {
+	everywhere(t, func(t *testing.T, db *DB) {
+		for _, text := range []string{"re\x00hearsal", "\xff", "a\xc3", "\x00"} {
+			err := db.Read(t.Context(), func(tx *Tx) error {
+				var found bool
+				if err := tx.Row("SELECT EXISTS (SELECT 1 FROM words WHERE word = $1)", []any{text}, &found); err != nil || found {
+					t.Errorf("%q is found before it is written: %v, %v", text, found, err)
+				}
+				return tx.Rows("SELECT word FROM words WHERE word = $1", []any{text}, func(func(...any) error) error { return nil })
+			})
+			if err != nil {
+				t.Errorf("looking for %q: %v", text, err)
+			}
+			before := len(words(t, db))
+			if err := db.Write(t.Context(), func(tx *Tx) error { return errors.Join(put("beside "+fmt.Sprintf("%q", text))(tx), put(text)(tx)) }); err != nil {
+				t.Errorf("writing %q: %v", text, err)
+			}
+			if n := len(words(t, db)) - before; n != 2 {
+				t.Errorf("%q and what was written beside it: %d words", text, n)
+			}
+		}
+	})
+}
+
 // TestAgainstModel does what callers do, in an order that chance picks: writes that
 // succeed and fail, alone and together, appends, and ends of the process between
 // them. What is there in the end is what was acknowledged.
