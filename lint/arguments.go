@@ -243,13 +243,26 @@ var (
 )
 
 // isCommand reports whether an argument is run. A code or a script may be
-// anything, so there the words around it decide.
+// anything, so there the words around it decide. A command whose parameters are
+// an object beside it is one of the server's own, called by its name.
 func isCommand(t *Tool, p Param) bool {
 	switch name := fold(p.Name); {
+	case name == "command" && slices.ContainsFunc(t.Params(), namesValues):
+		return false
 	case commands[name]:
 		return true
 	case name == "code" || name == "script":
 		return runsCode.MatchString(strings.ToLower(p.Schema.Get("description").Text())) || runsCode.MatchString(t.prose().lower)
+	}
+	return false
+}
+
+// namesValues reports whether an argument is an object with the parameters of something
+// that another argument names.
+func namesValues(p Param) bool {
+	switch fold(p.Name) {
+	case "parameters", "params", "arguments", "args":
+		return p.Schema.Get("type").IsString("object")
 	}
 	return false
 }

@@ -36,7 +36,10 @@ func TestOneWordIsNoError(t *testing.T) {
 		{"update_note", "Updates the text of one note.", "A002"},
 		{"delete_note", "This tool deletes one note.", "A002"},
 		{"update_note", "Gets what changed about one note.", "A011"},
-		{"post_get", "Gets one post.", "A011"},
+		{"post_get", "Gets one post.", ""},
+		{"deploy_plan_get", "Creates a plan for a deployment.", "A011"},
+		{"post_and_get", "Posts a note, and gets the answer.", "A002"},
+		{"post_form", "Gets the form for a post.", "A011"},
 		{"note_text", "Deletes one note.", "A011"},
 		{"set_theory_lookup", "Looks a set up.", "A011"},
 		{"merge_preview", "Merges two branches in memory, without saving anything.", ""},
@@ -80,10 +83,37 @@ func TestLittleUse(t *testing.T) {
 		// No schema was sent at all.
 		`{"name":"notes_list_tags","description":"Lists all tags. Returns names.","inputSchema":{"type":null,"properties":null,"required":null,"additionalProperties":null}}`: "O005",
 		// A verb.
-		`{"name":"notes_explore_tags"}`: "N005",
+		`{"name":"notes_explore_tags"}`:  "N005",
+		`{"name":"notes_tags_diagnose"}`: "N005",
+		`{"name":"notes_aggregate"}`:     "N005",
+		// What replaces or takes away destroys.
+		`{"name":"notes_clean","description":"Cleans the folder of drafts. Returns their number.","annotations":{"readOnlyHint":false,"destructiveHint":true}}`:                       "D006",
+		`{"name":"notes_upgrade","description":"Upgrades the notes to the newest form. Returns their number.","annotations":{"readOnlyHint":false,"destructiveHint":true}}`:           "D006",
+		`{"inputSchema":{"properties":{"command":{"type":"string","description":"Command of the tool, such as list"},"parameters":{"type":"object","description":"What it takes"}}}}`: "S017",
 	} {
 		if got := fired(t, fixture{}, "["+patch+"]", true); slices.Contains(got, silent) {
 			t.Errorf("%s: fires %v", patch, got)
+		}
+	}
+}
+
+// TestCommands: S017 means what is run. A command whose parameters stand in an object
+// beside it is one of the server's own.
+func TestCommands(t *testing.T) {
+	const command = `{"type":"string","description":"Command to execute"}`
+	for properties, want := range map[string]bool{
+		`{"command":` + command + `}`: true,
+		`{"command":` + command + `,"args":{"type":"array","items":{"type":"string"}}}`: true,
+		`{"command":` + command + `,"env":{"type":"object"}}`:                           true,
+		`{"command":` + command + `,"parameters":{"type":"string"}}`:                    true,
+		`{"shell":` + command + `,"parameters":{"type":"object"}}`:                      true,
+		`{"sql":` + command + `,"params":{"type":"object"}}`:                            true,
+		`{"command":` + command + `,"parameters":{"type":"object"}}`:                    false,
+		`{"command":` + command + `,"args":{"type":"object"}}`:                          false,
+	} {
+		got := fired(t, fixture{}, `[{"inputSchema":{"properties":`+properties+`}}]`, true)
+		if slices.Contains(got, "S017") != want {
+			t.Errorf("%s: fires %v", properties, got)
 		}
 	}
 }

@@ -197,7 +197,8 @@ var (
 	effects = words(`
 		delete remove destroy drop erase purge wipe truncate overwrite replace clear uninstall kill terminate revoke
 		discard reset permanent permanently irreversible undo undone lost lose modify change update write edit rename move
-		set unlink prune trash stop close create add cancel execute run disable unassign detach empty upsert unpublish`)
+		set unlink prune trash stop close create add cancel execute run disable unassign detach empty upsert unpublish
+		apply patch scale upgrade downgrade rollback revert restore merge clean cleanup drain evict flush`)
 	handles  = words(`sessionid handle handleid jobid taskid uploadid downloadid cursorid transactionid leaseid sandboxid`)
 	lifetime = pattern.Of(`expire|expiry|expires|lifetime|valid (for|until)|lives|ttl|until |minutes|hours|seconds|days|long as|end of the`)
 

@@ -56,7 +56,7 @@ var (
 		suggest recommend predict evaluate parse decode encode format convert translate extract render plan tree ping
 		echo help status info export download test trace monitor classify take screenshot snapshot capture tokenize
 		autocomplete grep match select wait audit research ask explore
-		collect filter rank receive review`)
+		collect filter rank receive review aggregate diagnose recognize recognise`)
 	destroyVerbs = words(`
 		delete destroy drop erase purge remove wipe truncate uninstall unlink clear overwrite kill terminate revoke
 		rm prune reset trash discard rmdir`)
@@ -76,12 +76,16 @@ var (
 		refresh rebuild reindex index recreate regenerate manage control pull clone checkout forward bookmark
 		rollout port route label annotate evict cordon drain taint proxy tile bind unbind reorder rearrange
 		embed ingest crawl lint fix optimize batch bulk interact accept decline dismiss acknowledge ack star unstar
-		watch unwatch track untrack flag snooze defer escalate simulate convert accept allow deny permit`)
+		watch unwatch track untrack flag snooze defer escalate simulate convert accept allow deny permit boot design synthesize synthesise`)
 )
 
 // mutates returns the word that shows that the tool changes something: its first
-// verb, where that is one of writing or destroying alone.
+// verb, where that is one of writing or destroying alone. A name that ends with a verb of
+// getting begins with what is got: "deploy_plan_get".
 func (t *Tool) mutates() (verb string, destroys bool) {
+	if n := len(t.words); n > 0 && gets[t.words[n-1]] && !slices.Contains(t.words, "and") {
+		return "", false
+	}
 	for _, w := range t.words {
 		read, write, destroy := readVerbs[w], writeVerbs[w], destroyVerbs[w]
 		switch {
@@ -109,6 +113,9 @@ var sends = words(`append buy create insert invite order pay post send email rep
 
 // retrieves are verbs that all mean to get something.
 var retrieves = words(`find get list lookup query read retrieve search fetch show view browse`)
+
+// gets are those of them that are no nouns, too.
+var gets = words(`get retrieve fetch`)
 
 // lists are verbs of tools that return many things.
 var lists = words(`list search browse query`)
