@@ -86,6 +86,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		sign: func(field, text string, within bool) string {
 			return c.thoughts.close(field, text, request.omitted, within)
 		},
+		size: func() int { return request.Count() + c.dialogue.OfferedTokens() },
 	}
 	c.dialogue = &model.Dialogue{
 		Client: options.Model, Request: request.chat(c.dialect()), Offers: options.Offers, Search: options.Search,

@@ -1,8 +1,9 @@
 package messages
 
 import (
+	"encoding/json"
+
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
-	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // What is not text counts for so many tokens, about what APIs take for a picture of
@@ -12,9 +13,9 @@ const (
 	documentTokens = 6000
 )
 
-// Count returns about how many tokens the request has for a model: an estimate, since
-// only the model's own tokeniser knows. Tools of servers that are not in the request do
-// not count.
+// Count returns about how many tokens the request has for a model: a third of the bytes of
+// its texts, since only the model's own tokeniser knows. Streams begin with it, so that
+// texts are not looked through. Tools of servers that are not in the request do not count.
 func (r *Request) Count() int {
 	tokens := 3
 	for _, b := range r.system {
@@ -27,7 +28,7 @@ func (r *Request) Count() int {
 		}
 	}
 	for _, tool := range r.tools {
-		tokens += result.EstimateTokens(string(tool))
+		tokens += thirds(tool)
 	}
 	return tokens
 }
@@ -38,11 +39,11 @@ func (b block) tokens() (tokens int) {
 		return pictureTokens
 	case "document":
 		if source, err := b.source(); err == nil && source.kind == "text" {
-			return result.EstimateTokens(source.text("data"))
+			return thirds(source.Get("data"))
 		}
 		return documentTokens
 	case "tool_use", "mcp_tool_use":
-		return 8 + result.EstimateTokens(b.text("name")+string(b.Get("input")))
+		return 8 + thirds(b.Get("name")) + thirds(b.Get("input"))
 	case "tool_result", "mcp_tool_result":
 		if rawjson.IsNull(b.Get("content")) {
 			return 4
@@ -56,7 +57,16 @@ func (b block) tokens() (tokens int) {
 		}
 		return tokens + 4
 	case "thinking":
-		return result.EstimateTokens(b.text("thinking"))
+		return thirds(b.Get("thinking"))
 	}
-	return result.EstimateTokens(b.text("text"))
+	return thirds(b.Get("text"))
+}
+
+// thirds is a third of the bytes of a value, without the quotes of a text.
+func thirds(value json.RawMessage) int {
+	n := len(value)
+	if rawjson.Kind(value) == '"' {
+		n -= len(`""`)
+	}
+	return (n + 2) / 3
 }

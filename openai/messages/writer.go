@@ -19,6 +19,7 @@ type writer struct {
 	id, model string
 	sign      func(field, text string, within bool) string // the signature of thoughts
 	omitted   bool                                         // the client does not get their text
+	size      func() int                                   // about how many tokens the request has
 
 	started bool
 	blocks  []json.RawMessage // those that are whole
@@ -87,18 +88,19 @@ func members(pairs ...any) *rawjson.Object {
 var null = json.RawMessage("null")
 
 // message is the message without what is only known in its end.
-func (w *writer) message() *rawjson.Object {
+func (w *writer) message(used usage) *rawjson.Object {
 	return members("id", w.id, "type", "message", "role", "assistant", "model", w.model, "content", json.RawMessage("[]"),
-		"stop_reason", null, "stop_sequence", null, "usage", usage{}.object())
+		"stop_reason", null, "stop_sequence", null, "usage", used.object())
 }
 
-// start begins the message, once.
+// start begins the message, once. What went in is an estimate there: the upstream says it in
+// the end, but clients such as LangChain and Strands read it here alone.
 func (w *writer) start() {
 	if w.started {
 		return
 	}
 	if w.started = true; w.stream {
-		w.event("message_start", members("type", "message_start", "message", w.message()))
+		w.event("message_start", members("type", "message_start", "message", w.message(usage{input: w.size()})))
 	}
 }
 
@@ -238,11 +240,10 @@ func (w *writer) finish(reason, sequence string, used usage) error {
 		stopped = rawjson.Quote(sequence)
 	}
 	if !w.stream {
-		m := w.message()
+		m := w.message(used)
 		m.Set("content", rawjson.AppendArray(nil, w.blocks))
 		m.Set("stop_reason", rawjson.Quote(reason))
 		m.Set("stop_sequence", stopped)
-		m.Set("usage", used.object().Bytes())
 		return w.out.Body(append(bytes.Clone(m.Bytes()), '\n'))
 	}
 	w.event("message_delta", members("type", "message_delta", "delta", members("stop_reason", reason, "stop_sequence", stopped), "usage", used.object()))

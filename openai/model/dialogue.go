@@ -139,6 +139,15 @@ func (d *Dialogue) Offer(list *dragoman.List) {
 // cannot take them, or no more of them.
 func (d *Dialogue) Left() []string { return d.ours.left }
 
+// OfferedTokens returns about how many tokens the tools cost that the model is offered.
+func (d *Dialogue) OfferedTokens() int {
+	bytes := 0
+	for _, part := range d.ours.functions {
+		bytes += len(part)
+	}
+	return (bytes + 2) / 3
+}
+
 // Next asks the model for its next message. With last true our tools are withheld,
 // as far as the history allows that, so that the user gets an answer.
 func (d *Dialogue) Next(ctx context.Context, last bool, l Listener) (*Round, error) {
