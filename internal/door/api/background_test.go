@@ -14,7 +14,9 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/run"
@@ -492,5 +494,27 @@ func TestDiesWhileTheModelSpeaks(t *testing.T) {
 	}
 	if n := len(names); names[n-1] != "failed" || names[n-2] != "error" || names[n-3] != "output_text.delta" {
 		t.Errorf("%v", names)
+	}
+}
+
+// unlisted has tools that cannot be listed.
+type unlisted struct{ toolset }
+
+func (*unlisted) List(context.Context) (*dragoman.List, error) {
+	return nil, errors.New("the list is torn")
+}
+
+// TestBackgroundTellsTheLogMore: what went wrong in us is told to the log, and not to clients.
+func TestBackgroundTellsTheLogMore(t *testing.T) {
+	p := startedWith(t, filepath.Join(t.TempDir(), "d.db"), run.Config{}, func(o *Options) {
+		o.Sessions = session.New(session.Options{Tools: session.Shared(&unlisted{}), Upstreams: o.Upstreams, Dialects: dialect.Builtin()})
+	})
+	id := p.post(`{"model":"m","background":true,"input":"Hi"}`)
+	p.events(id, -1)
+	if _, body := p.got(id); strings.Contains(body, "torn") {
+		t.Errorf("the client is told %s", body)
+	}
+	if said := p.log.String(); !strings.Contains(said, "the list is torn") {
+		t.Errorf("the log: %s", said)
 	}
 }

@@ -71,7 +71,10 @@ func (a *API) work(held *run.Held) error {
 	case t.final != nil:
 		return a.over(held, outcomeOf(t.final), t.final, t.addition, t.last)
 	}
-	log.Warn("a response in the background failed", "error", t.told(err))
+	if err == nil {
+		err = t.told(nil) // which is all there is
+	}
+	log.Warn("a response in the background failed", "error", err)
 	return a.failed(held, t, err)
 }
 
