@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/stage/freeport"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -40,6 +41,38 @@ func ask(g *Gateway, method, host, path string, header map[string]string) *httpt
 	w := httptest.NewRecorder()
 	g.Handler().ServeHTTP(w, r)
 	return w
+}
+
+// TestHostOfMetrics: a web page that has its own name point to this machine reads no metrics
+// at the address that they have for themselves, where nobody is asked for a key.
+func TestHostOfMetrics(t *testing.T) {
+	address, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, build(t, func(f *config.File) {
+		f.Telemetry.Metrics.Listen = address
+		f.AllowedHosts = []string{"gateway.example"}
+	}))
+	read := func(host string) int {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return 0
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode
+	}
+	eventually(t, "the metrics are there", func() bool { return read(address) == 200 })
+	for host, want := range map[string]int{"localhost:9464": 200, "gateway.example": 200, "rebound.example:9464": 403} {
+		if got := read(host); got != want {
+			t.Errorf("%s: %d, want %d", host, got, want)
+		}
+	}
 }
 
 func TestHostAndOrigin(t *testing.T) {

@@ -79,7 +79,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			if err := g.telemetry.Listen(metrics, address); err != nil {
+			if err := g.telemetry.Listen(metrics, address, g.checked); err != nil {
 				g.log.Error("the metrics cannot be shown", "address", address, "error", err)
 			}
 		}()

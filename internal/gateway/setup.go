@@ -207,8 +207,10 @@ func ours(file *config.File) *origin.Guard {
 		Hosts: file.AllowedHosts, Arrival: true, Origins: file.AllowedOrigins,
 		Methods: "GET, POST, DELETE", Expose: "X-Request-Id, Request-Id, " + RequestHeader + ", " + BudgetHeader + ", X-Dragoman-Tools, X-Dragoman-Missing, Idempotent-Replayed, Retry-After, Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
 	}
-	if listen, _, _ := net.SplitHostPort(file.Listen); listen != "" {
-		guard.Hosts = append([]string{listen}, guard.Hosts...)
+	for _, address := range []string{file.Telemetry.Metrics.Listen, file.Listen} {
+		if listen, _, _ := net.SplitHostPort(address); listen != "" {
+			guard.Hosts = append([]string{listen}, guard.Hosts...)
+		}
 	}
 	if public, err := url.Parse(file.Auth.PublicURL); err == nil && public.Hostname() != "" {
 		guard.Hosts = append([]string{public.Hostname()}, guard.Hosts...)

@@ -157,15 +157,16 @@ func (t *Telemetry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Listen serves the metrics, and nothing else, on an address of their own until ctx ends.
-func (t *Telemetry) Listen(ctx context.Context, address string) error {
+// Listen serves the metrics, and nothing else, on an address of their own until ctx ends,
+// behind guard.
+func (t *Telemetry) Listen(ctx context.Context, address string, guard func(http.Handler) http.Handler) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", t)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	server := &http.Server{Handler: guard(mux), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	t.o.Log.Info("metrics", "address", "http://"+listener.Addr().String()+"/metrics")
 	if err := server.Serve(listener); ctx.Err() == nil {
