@@ -448,6 +448,23 @@ func TestObserverPanics(t *testing.T) {
 	}
 }
 
+// TestListPanics: a panic of a toolset that is asked for its list ends the conversation, which
+// is told, so that its client is.
+func TestListPanics(t *testing.T) {
+	conv := &script{}
+	err := (&dragoman.Loop{Tools: unlisted{}}).Run(t.Context(), conv)
+	if p, ok := errors.AsType[*dragoman.PanicError](err); !ok || p.Value != "no list" {
+		t.Errorf("Run = %v", err)
+	}
+	if len(conv.closed) != 1 || !errors.Is(conv.closed[0], err) {
+		t.Errorf("the conversation was closed with %v", conv.closed)
+	}
+}
+
+type unlisted struct{ *tools }
+
+func (unlisted) List(context.Context) (*dragoman.List, error) { panic("no list") }
+
 // TestNoTools: a Loop without Tools says so, and its conversation is told.
 func TestNoTools(t *testing.T) {
 	conv := &script{}

@@ -144,7 +144,7 @@ func (l *Loop) leg(ctx context.Context, c Call) (res Result, err error) {
 }
 
 // A PanicError is a panic that ended a call, as [Problem.Err], or that of
-// [Loop.Observe], as the error of [Loop.Run].
+// [Loop.Observe] or of [Toolset].List, as the error of [Loop.Run].
 type PanicError struct {
 	Value any
 	Stack []byte

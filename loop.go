@@ -17,10 +17,10 @@ import (
 // Loop holds no state of its own, so one Loop serves any number of
 // conversations at once.
 //
-// A panic in a toolset or in Ask ends the call that it happened in, and nothing
-// else: the model is told that the call failed. One in Observe, which is called
-// from goroutines of the Loop, too, ends the conversation: calls that run are
-// waited for, and Run returns it as a [*PanicError].
+// A panic in a toolset's Call or in Ask ends the call that it happened in, and
+// nothing else: the model is told that the call failed. One in its List, or in
+// Observe, which is called from goroutines of the Loop, too, ends the conversation:
+// calls that run are waited for, and Run returns it as a [*PanicError].
 type Loop struct {
 	// Tools lists and runs the tools. It must be set.
 	Tools Toolset
@@ -100,7 +100,7 @@ func (l *Loop) run(ctx context.Context, conv Conversation) error {
 	if l.Tools == nil {
 		return errNoTools
 	}
-	list, err := l.Tools.List(ctx)
+	list, err := l.list(ctx)
 	if err != nil {
 		return fmt.Errorf("listing tools: %w", err)
 	}
@@ -136,6 +136,16 @@ func (l *Loop) run(ctx context.Context, conv Conversation) error {
 			return nil // the turn ends; a later request brings the answers
 		}
 	}
+}
+
+// list lists the tools.
+func (l *Loop) list(ctx context.Context) (list *List, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			list, err = nil, &PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	return l.Tools.List(ctx)
 }
 
 // errNoTools is the error of a [Loop] that was made without them.
