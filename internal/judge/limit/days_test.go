@@ -1,6 +1,8 @@
 package limit
 
 import (
+	"encoding/hex"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"time"
@@ -11,7 +13,48 @@ import (
 )
 
 // TestOnPostgres: what is kept of days, in PostgreSQL.
-func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^TestRestart$|^TestShared") }
+func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^TestRestart$|^TestLongNames$|^TestShared") }
+
+// TestLongNames: a name of any length is counted, in little room, and is no reason that
+// others are not kept.
+func TestLongNames(t *testing.T) {
+	db := storetest.Open(t, storetest.At(t, filepath.Join(t.TempDir(), "limits.db")))
+	options := Options{Limits: []Limit{{Per: []string{"caller", "tool"}, Calls: 3}}, Store: db}
+	first, err := New(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	today := first.days.today
+	random := make([]byte, 32<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random) // nothing to compress
+	long := hex.EncodeToString(random)
+	uses(t, first, Model(bob, long), 2)
+	uses(t, first, Model(ada, "gpt-5"), 2)
+	for name := range first.days.used {
+		if len(name) > 1000 {
+			t.Errorf("the name of a count takes %d bytes", len(name))
+		}
+	}
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second, err := New(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	longs, _ := uses(t, second, Model(bob, long), 3)
+	others, _ := uses(t, second, Model(bob, long+"x"), 3)
+	shorts, _ := uses(t, second, Model(ada, "gpt-5"), 3)
+	if day(time.Now()) != today {
+		t.Skip("it became midnight meanwhile")
+	}
+	if longs != 1 || others != 3 || shorts != 1 {
+		t.Errorf("after two of three: %d of a long name, %d of another, %d of a short one", longs, others, shorts)
+	}
+	if err := second.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
 
 // What was used of a day outlives the process, and processes add up.
 func TestRestart(t *testing.T) {

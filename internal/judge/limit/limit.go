@@ -13,6 +13,7 @@ package limit
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"math"
@@ -232,9 +233,22 @@ func (l *limit) key(u *Use) (owner, key string) {
 		b.WriteString("\nserver " + u.Server)
 	}
 	if l.per.tool {
-		b.WriteString("\n" + u.Kind + " " + u.Name)
+		b.WriteString("\n" + u.Kind + " " + countedName(u.Name))
 	}
 	return owner, b.String()
+}
+
+// maxCounted is the longest name that counts have as it is, in bytes. Clients make names of
+// models and URIs as long as they like; counts are kept in memory all day, and their names
+// are keys at the store, where PostgreSQL takes none of more than some 2,000.
+const maxCounted = 500
+
+// countedName is what a count calls a name.
+func countedName(name string) string {
+	if len(name) <= maxCounted {
+		return name
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(name)))
 }
 
 // none reports whether nothing is limited.
