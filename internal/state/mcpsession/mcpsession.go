@@ -51,10 +51,11 @@ func (s *Sessions) Seal(owner string, session []byte) string {
 	return base64.RawURLEncoding.EncodeToString(s.vault.Ring().Close(seal.Session, seal.Bind([]byte(owner)), session, time.Time{}))
 }
 
-// Open returns what Seal made an id of, at whichever replica.
+// Open returns what Seal made an id of, at whichever replica. An id that is spelled in
+// another way is none: what belongs to a session is known by its id.
 func (s *Sessions) Open(owner, id string) (session []byte, ok bool) {
 	sealed, err := base64.RawURLEncoding.DecodeString(id)
-	if err != nil {
+	if err != nil || id != base64.RawURLEncoding.EncodeToString(sealed) {
 		return nil, false
 	}
 	session, err = s.vault.Ring().Open(seal.Session, seal.Bind([]byte(owner)), sealed)

@@ -54,6 +54,26 @@ func TestSessionIDs(t *testing.T) {
 	}
 }
 
+// TestSessionIDsAreSpelledOnce: decoders of base64 overlook line breaks, and bits that are too
+// many at the end; by another spelling a session would have the connections of another one.
+func TestSessionIDsAreSpelledOnce(t *testing.T) {
+	here, there, _ := two(t)
+	for _, session := range []string{"session", "session1", "session12"} { // with 0, 2 and 4 such bits, in some order
+		id := here.Seal("ann", []byte(session))
+		others := []string{id[:7] + "\n" + id[7:], id + "\r\n"}
+		for _, last := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_" {
+			if other := id[:len(id)-1] + string(last); other != id {
+				others = append(others, other)
+			}
+		}
+		for _, other := range others {
+			if _, ok := there.Open("ann", other); ok {
+				t.Errorf("%q is also %q", id, other)
+			}
+		}
+	}
+}
+
 // TestSessionNotes: what is written down at one replica is read and told at the other, is
 // its owner's, and grows by what both write.
 func TestSessionNotes(t *testing.T) {
