@@ -3,9 +3,11 @@ package audit
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,7 +22,7 @@ import (
 
 // TestOnPostgres: all of it, but for what is about files, in PostgreSQL.
 func TestOnPostgres(t *testing.T) {
-	pgtest.Again(t, "^Test(Chain|Also|Arguments|OddText|Find|FindInPages|Export|Prune|Heads|Mutations|Logs|Witness|LogsGo|TakenAway|PutAmongOthers)$")
+	pgtest.Again(t, "^Test(Chain|Also|Arguments|LongIDs|OddText|Find|FindInPages|Export|Prune|Heads|Mutations|Logs|Witness|LogsGo|TakenAway|PutAmongOthers)$")
 }
 
 func opened(t testing.TB, path string, maxBytes int64) *store.DB {
@@ -230,6 +232,25 @@ func TestOddText(t *testing.T) {
 	if len(got) != 2 || got[1].Arguments != nil || got[1].Digest == (Hash{}) || string(got[0].Arguments) != `{"html":"<b>&</b>"}` {
 		t.Errorf("%.300v", got)
 	}
+}
+
+// TestLongIDs: who makes up ids of calls, however long, is seen, and keeps nobody else from
+// being so.
+func TestLongIDs(t *testing.T) {
+	l := logged(t, nil)
+	random := make([]byte, 32<<10)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random) // nothing to compress
+	long := intent(hex.EncodeToString(random))
+	if err := l.Intent(t.Context(), long); err != nil {
+		t.Error(err)
+	}
+	long.Kind = Decision
+	l.Append(long)
+	flush(t, l)
+	if n := len(found(t, l, Filter{})); n != 2 {
+		t.Errorf("%d records of 2", n)
+	}
+	verified(t, l)
 }
 
 func TestFind(t *testing.T) {

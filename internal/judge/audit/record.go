@@ -174,14 +174,17 @@ func (r *Record) body() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Longest text of a record, in bytes; arguments may be longer.
+// Longest text of a record, in bytes; arguments may be longer. Calls are looked for by their
+// ids, which models and clients make up, and an index of PostgreSQL takes some 2,700 bytes.
 const (
 	maxText      = 4 << 10
+	maxCall      = 1 << 10
 	maxArguments = 1 << 20
 )
 
 // tidy bounds what others wrote, and makes text of it that every database takes.
 func (r *Record) tidy() {
+	r.Call = r.Call[:min(len(r.Call), maxCall)]
 	for _, text := range []*string{
 		&r.Call, &r.Parent, &r.Caller, &r.CallerName, &r.By, &r.ByName, &r.Door, &r.Server, &r.Method, &r.Target,
 		&r.Verdict, &r.Rule, &r.Approval, &r.State, &r.Why, &r.Ran, &r.Code, &r.Node, &r.Version,
