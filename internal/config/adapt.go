@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 )
 
@@ -79,6 +80,7 @@ func (d *decoder) adapt(n *node, path string) *node {
 	if n.kind != mapKind {
 		return n
 	}
+	merged := n.get(variablesFile) != nil || n.get("env_vars") != nil // with what env says itself
 	n = d.unfold(n)
 	out := &node{kind: mapKind, line: n.line, column: n.column}
 	add := func(e entry, name string, value *node) {
@@ -89,6 +91,8 @@ func (d *decoder) adapt(n *node, path string) *node {
 		at := join(path, e.name)
 		switch value := e.value; {
 		case e.name == "sandbox" && d.lenient && !ourSandbox(value):
+			d.ignored.add(e, path)
+		case (e.name == "oauth" || e.name == "auth") && d.lenient && !ourOAuth(value):
 			d.ignored.add(e, path)
 		case e.name == "pins" && d.lenient && value.text != string(pinning.Explicit):
 			d.ignored.add(e, path) // whether tools are trusted is not for such files, which others write
@@ -118,7 +122,7 @@ func (d *decoder) adapt(n *node, path string) *node {
 			add(e, "transport", adaptTransport(value))
 		case e.name == "timeout" && value.kind == numberKind:
 			add(e, "timeout", d.adaptTimeout(e, at))
-		case e.name == "env" && value.kind == mapKind && n.get(variablesFile) != nil:
+		case e.name == "env" && value.kind == mapKind && merged:
 			out.merge("env", e, withoutNulls(value).entries...)
 		case e.name == "env" && value.kind == mapKind:
 			add(e, "env", withoutNulls(value))
@@ -171,6 +175,14 @@ func ourSandbox(n *node) bool {
 	return n.kind == mapKind && !slices.ContainsFunc(n.entries, func(e entry) bool {
 		return !slices.Contains(keys, e.name) || e.name == "network" && e.value.kind == mapKind
 	})
+}
+
+// ourOAuth reports whether the oauth of a server is one as we have it. Another client's
+// says who that client is, and where its own login comes back to.
+func ourOAuth(n *node) bool {
+	keys := keysOf[credential.Config]()
+	return n.kind == mapKind && (n.get("scopes") == nil || n.get("grant") != nil) &&
+		!slices.ContainsFunc(n.entries, func(e entry) bool { return !slices.Contains(keys, e.name) })
 }
 
 // ourTools reports whether tools are a filter as we have it, or a list. Another

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 )
 
 // expander fills in references to environment variables in values. It works on
@@ -13,6 +15,7 @@ import (
 //
 //	${NAME}            the variable; it is an error if it is not set
 //	${env:NAME}        the same, as some editors write it
+//	{env:NAME}         the same in another client's file, as opencode writes it
 //	${NAME:-default}   default where the variable is not set or empty
 //	${input:id}        the answer to an input
 //	${userHome}        and others that editors know: see editorVariable
@@ -33,11 +36,17 @@ type expander struct {
 // A referenceError is a reference that cannot be filled in.
 type referenceError struct{ message, hint string }
 
+// bareReference is a reference that may lack its $.
+var bareReference = pattern.Of(`\$?\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
+
 // maxNesting is how deep defaults can hold further references.
 const maxNesting = 8
 
 // expand returns text with its references filled in, and whether it had any.
 func (e expander) expand(text string, nesting int) (expanded string, filled bool, failed *referenceError) {
+	if e.plainDollars && strings.Contains(text, "{env:") {
+		text = bareReference.ReplaceAllString(text, "$${env:$1}")
+	}
 	if strings.IndexByte(text, '$') < 0 {
 		return text, false, nil
 	}

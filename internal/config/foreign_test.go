@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
@@ -61,6 +62,29 @@ func TestReadMCP(t *testing.T) {
 				"c": {Command: "x", Args: []string{"y"}, Env: secret.Map(map[string]string{"A": "b"}), Transport: servers.Stdio},
 				"d": {URL: "http://d.test", Transport: servers.StreamableHTTP},
 			}, nil},
+		{"Goose's extensions", "config.yaml", "GOOSE_MODEL: m\nextensions:\n  a:\n    type: stdio\n    cmd: npx\n    args: [-y, x]\n    env_keys: [KEY, NONE]\n    envs: {A: b}\n    bundled: null\n    enabled: true\n    available_tools: []\n  b:\n    type: streamable_http\n    uri: http://b.test/mcp\n    available_tools: [get]\n    enabled: false\n  developer:\n    type: builtin\n    enabled: true\n",
+			map[string]servers.Config{
+				"a": {Command: "npx", Args: []string{"-y", "x"}, Env: secret.Map(map[string]string{"A": "b", "KEY": "v"}), Transport: servers.Stdio},
+				"b": {URL: "http://b.test/mcp", Transport: servers.StreamableHTTP, Tools: servers.Filter{Include: []string{"get"}}, Disabled: true},
+			}, nil},
+		{"variables that Codex passes and sets", "config.toml", "[mcp_servers.a]\ncommand = \"x\"\nenv_vars = [\"KEY\"]\n[mcp_servers.a.env]\nA = \"b\"\n",
+			map[string]servers.Config{"a": {Command: "x", Env: secret.Map(map[string]string{"A": "b", "KEY": "v"})}}, nil},
+		{"servers that Gemini CLI excludes", "settings.json", `{"mcp": {"excluded": ["b"]}, "mcpServers": {"a": {"command": "x"}, "b": {"command": "x", "enabled": true}}}`,
+			map[string]servers.Config{"a": {Command: "x"}, "b": {Command: "x", Disabled: true}}, nil},
+		{"servers that Gemini CLI allows", "settings.json", `{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}}}`,
+			map[string]servers.Config{"a": {Command: "x"}, "b": {Command: "x", Disabled: true}}, nil},
+		{"opencode", "opencode.json", `{"mcp": {"allowed": {"type": "local", "command": ["x", "{env:KEY}{env:KEY}", "{env:}", "{file:a}"]}, "b": {"type": "remote", "url": "http://b.test", "oauth": false, "headers": {"A": "Bearer {env:KEY}"}}}}`,
+			map[string]servers.Config{
+				"allowed": {Command: "x", Args: []string{"vv", "{env:}", "{file:a}"}, Transport: servers.Stdio},
+				"b":       {URL: "http://b.test", Headers: secret.Map(map[string]string{"A": "Bearer v"})},
+			},
+			[]string{"keys of other clients are ignored: oauth (b)"}},
+		{"how other clients log in", "mcp.json", `{"mcpServers": {"a": {"url": "http://a.test", "oauth": {"enabled": true, "scopes": ["s"]}}, "b": {"url": "http://b.test", "auth": {"CLIENT_ID": "c"}}, "c": {"url": "http://c.test", "oauth": {"clientId": "c", "callbackPort": 1}}, "d": {"url": "http://d.test", "oauth": {"client_id": "c"}}}}`,
+			map[string]servers.Config{
+				"a": {URL: "http://a.test"}, "b": {URL: "http://b.test"}, "c": {URL: "http://c.test"},
+				"d": {URL: "http://d.test", OAuth: credential.Config{ClientID: "c"}},
+			},
+			[]string{"keys of other clients are ignored: oauth (a, c), auth (b)"}},
 		{"times without unit", "mcp.json", `{"mcpServers": {"a": {"command": "x", "timeout": 60}, "b": {"command": "x", "timeout": 30000}, "c": {"command": "x", "timeout": "5s"}}}`,
 			map[string]servers.Config{"a": {Command: "x", Timeout: time.Minute}, "b": {Command: "x", Timeout: 30 * time.Second}, "c": {Command: "x", Timeout: 5 * time.Second}},
 			[]string{"mcpServers.a.timeout has no unit and is taken for 60s", "mcpServers.b.timeout has no unit and is taken for 30000ms"}},
