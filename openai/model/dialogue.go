@@ -90,6 +90,7 @@ type Dialogue struct {
 	plain     bool                         // the model has no thoughts that could be sealed
 	alone     bool                         // requests have all of the history: the upstream lost what they went on from
 	sent      int64                        // bytes of the last request
+	room      []byte                       // for the arguments of calls that are looked at
 	now       context.Context              // of the last message, for those who watch what becomes of it
 	asked     [][]byte                     // the last request, and written what its calls became, for [Client.Heard]
 	written   []Written

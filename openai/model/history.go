@@ -193,8 +193,8 @@ func (d *Dialogue) fitID(id string) string {
 	return string(short)
 }
 
-// fit gives the calls of a message, and the result that names one, ids that the
-// dialect takes, and makes a tool's content a string where it must be one. What is no
+// fit gives the calls of a message, and the result that names one, what the dialect
+// takes, and makes a tool's content a string where it must be one. What is no
 // text in it is moved out where models do not see it there. It reports whether it
 // changed anything.
 func (d *Dialogue) fit(o *rawjson.Object) (changed bool) {
@@ -214,7 +214,9 @@ func (d *Dialogue) fit(o *rawjson.Object) (changed bool) {
 	return d.fitCalls(o) || changed
 }
 
-// fitCalls gives the calls of a message ids that the dialect takes.
+// fitCalls gives the calls of a message ids that the dialect takes, and arguments that are a
+// JSON object: many upstreams refuse all of a history that has others, which a model cut or
+// wrote wrong.
 func (d *Dialogue) fitCalls(o *rawjson.Object) (changed bool) {
 	raw := o.Get("tool_calls")
 	if rawjson.Kind(raw) != '[' {
@@ -222,22 +224,40 @@ func (d *Dialogue) fitCalls(o *rawjson.Object) (changed bool) {
 	}
 	err := rawjson.EachElement(raw, func(call json.RawMessage) {
 		_, other := d.fitLiteral(rawjson.Find(call, "id"))
-		changed = changed || other
+		changed = changed || other || d.broken(call)
 	})
 	if !changed || err != nil {
 		return false // as nearly always
 	}
 	calls, _ := rawjson.Elements(raw)
 	for i := range calls {
-		if fit, other := d.fitLiteral(rawjson.Find(calls[i], "id")); other {
-			if call, err := rawjson.ParseObject(calls[i]); err == nil {
-				call.Set("id", rawjson.Quote(fit))
-				calls[i] = call.Bytes()
+		call, err := rawjson.ParseObject(calls[i])
+		if err != nil {
+			continue
+		}
+		if fit, other := d.fitLiteral(call.Get("id")); other {
+			call.Set("id", rawjson.Quote(fit))
+		}
+		if d.broken(calls[i]) {
+			if function, err := rawjson.ParseObject(call.Get("function")); err == nil {
+				function.Set("arguments", rawjson.Quote("{}"))
+				call.Set("function", function.Bytes())
 			}
 		}
+		calls[i] = call.Bytes()
 	}
 	o.Set("tool_calls", rawjson.AppendArray(nil, calls))
 	return true
+}
+
+// broken reports whether the arguments of a call are a text that is no JSON object. The
+// Responses API takes any.
+func (d *Dialogue) broken(call json.RawMessage) bool {
+	if d.Client.API == ResponsesAPI {
+		return false
+	}
+	text, ok := rawjson.Text(rawjson.Find(rawjson.Find(call, "function"), "arguments"), &d.room)
+	return ok && !complete(text)
 }
 
 // plainText returns the text of content that is a list of nothing but text.

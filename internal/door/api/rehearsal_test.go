@@ -50,3 +50,23 @@ func TestMisbehavingModels(t *testing.T) {
 		}
 	}
 }
+
+// TestCutCalls: a client that sends a call back whose arguments the model cut has its
+// conversation go on, though the model's API refuses arguments that are no JSON object.
+func TestCutCalls(t *testing.T) {
+	const result = "Arguments that end in the middle."
+	for path, body := range map[string]string{
+		"/v1/chat/completions": `{"model":"rehearsal","messages":[{"role":"user","content":"CALL look {}\nTHEN\nSAY Fine."},` +
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"look","arguments":"{\"at\":\"th"}}]},` +
+			`{"role":"tool","tool_call_id":"call_1","content":"` + result + `"}],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{}}}}]}`,
+		"/v1/responses": `{"model":"rehearsal","input":[{"role":"user","content":"CALL look {}\nTHEN\nSAY Fine."},` +
+			`{"type":"function_call","call_id":"call_1","name":"look","arguments":"{\"at\":\"th"},` +
+			`{"type":"function_call_output","call_id":"call_1","output":"` + result + `"}],"tools":[{"type":"function","name":"look","parameters":{"type":"object","properties":{}}}]}`,
+	} {
+		t.Run(path, func(t *testing.T) {
+			if a := open(t, nil).do("POST", path, body); a.status != 200 || !strings.Contains(a.body, "Fine.") {
+				t.Errorf("%d %s", a.status, a.body)
+			}
+		})
+	}
+}
