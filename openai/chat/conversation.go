@@ -3,7 +3,6 @@ package chat
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -106,7 +105,7 @@ type Conversation struct {
 // then on. The error is an [*model.Error].
 func New(request *Request, w http.ResponseWriter, options Options) (*Conversation, error) {
 	if options.Model == nil {
-		return nil, errors.New("a chat needs a model")
+		return nil, model.ErrNoClient
 	}
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)

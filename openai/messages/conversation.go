@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -61,7 +60,7 @@ type Conversation struct {
 // [*model.Error].
 func New(request *Request, w http.ResponseWriter, options Options) (*Conversation, error) {
 	if options.Model == nil {
-		return nil, errors.New("a conversation needs a model")
+		return nil, model.ErrNoClient
 	}
 	if options.Model.API == model.ResponsesAPI && len(request.stops) > 0 {
 		return nil, model.NotInResponses("stop_sequences") // it is stop for clients of Chat

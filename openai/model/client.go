@@ -164,6 +164,9 @@ func (a *answer) close() {
 	a.cancel(nil)
 }
 
+// ErrNoClient is the error of a conversation that was made without a Client, an [*Error].
+var ErrNoClient error = unusable("The conversation needs a model.", nil)
+
 // unusable is the error of a Client that was made wrong.
 func unusable(message string, err error) *Error {
 	return &Error{Status: http.StatusInternalServerError, Type: TypeServer, Code: CodeInternal, Message: message, Err: err}

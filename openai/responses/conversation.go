@@ -3,7 +3,6 @@ package responses
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -83,7 +82,7 @@ type Conversation struct {
 // [*model.Error].
 func New(request *Request, w http.ResponseWriter, options Options) (*Conversation, error) {
 	if options.Model == nil {
-		return nil, errors.New("a conversation needs a model")
+		return nil, model.ErrNoClient
 	}
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
