@@ -45,11 +45,12 @@ func (c *Client) handleNotification(l connection, x *exchange, m message) {
 // ofNoSubscription returns a copy of params without the id of a subscription, which means
 // something on our connection alone.
 func ofNoSubscription(params json.RawMessage) json.RawMessage {
-	if !bytes.Contains(params, []byte(metaSubscription)) {
+	o := object(params)
+	meta := object(o.Get("_meta"))
+	if meta.Get(metaSubscription) == nil {
 		return bytes.Clone(params)
 	}
-	o := object(params).Clone()
-	meta := object(o.Get("_meta")).Clone()
+	o, meta = o.Clone(), meta.Clone()
 	if meta.Delete(metaSubscription); len(meta.Members) > 0 {
 		o.Set("_meta", meta.Bytes())
 	} else {
