@@ -268,6 +268,9 @@ type relayTransport struct {
 }
 
 func (t relayTransport) RoundTrip(out *http.Request) (*http.Response, error) {
+	// Without the proxy's trace, which passes on what an upstream says before its answer, with
+	// all of its header, and then takes ours away.
+	out = out.WithContext(t.in.Context())
 	var givenUp func(error) bool
 	if t.meter != nil {
 		out.Header.Set("Accept-Encoding", "identity") // what is compressed says nothing of its cost

@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
 	"strings"
 	"testing"
 
@@ -374,6 +376,35 @@ func TestRelayKeepsOurHeaders(t *testing.T) {
 	}
 	if a.header.Get("X-Kept") != "yes" {
 		t.Error("a header was lost")
+	}
+}
+
+// TestRelayKeepsOurHeadersBeforeTheAnswer: nor does it say that in front of its answer, and what
+// we say is said all the same.
+func TestRelayKeepsOurHeadersBeforeTheAnswer(t *testing.T) {
+	up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+		w.Header().Set("Set-Cookie", "session=upstream")
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{}`))
+	}}
+	d := open(t, nil, up.model(t, "*"))
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+		t.Errorf("%d with %v", code, h)
+		return nil
+	}})
+	req, err := http.NewRequestWithContext(ctx, "POST", d.url+"/v1/chat/completions", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Hi"}],"tool_choice":"none"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if got := res.Header.Get("X-Dragoman-Tools"); res.StatusCode != 200 || got == "" {
+		t.Errorf("%d, X-Dragoman-Tools: %q", res.StatusCode, got)
 	}
 }
 
