@@ -180,7 +180,7 @@ func copyAll(from, into *Tx) (Counts, error) {
 			return nil, err
 		}
 		if there > 0 {
-			return nil, fmt.Errorf("%w: its table %s has %d rows", ErrNotEmpty, t.Name, there)
+			return nil, fmt.Errorf("%w: rows in its table %s: %d", ErrNotEmpty, t.Name, there)
 		}
 		if copied[t.Name], err = copyTable(from, into, &t); err != nil {
 			return nil, fmt.Errorf("table %s: %w", t.Name, err)
