@@ -314,7 +314,7 @@ func (h *host) getPrompt(ctx context.Context, s *session.Session, v *view, call 
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: fmt.Sprintf("there is no prompt %q", name)}
 	}
 	res, err := h.passed(s.Tools.Call(ctx, call))
-	res.Content = v.linked(call.Entry.Server, res.Content)
+	res.Content = h.linked(v, call.Entry.Server, res.Content)
 	return res, err
 }
 
@@ -353,7 +353,7 @@ func (h *host) readResource(ctx context.Context, s *session.Session, v *view, ca
 		return dragoman.Result{}, h.notFound("resource", uri)
 	}
 	res, err := h.passed(s.Tools.Call(ctx, call))
-	res.Content = v.linked(call.Entry.Server, res.Content)
+	res.Content = h.linked(v, call.Entry.Server, res.Content)
 	return res, err
 }
 

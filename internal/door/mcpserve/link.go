@@ -28,7 +28,14 @@ func (v *view) hasResources(label string) bool {
 }
 
 // linked returns a result of a server with the URIs that clients know: of a tool, of a
-// prompt, or of a resource that was read.
+// prompt, or of a resource that was read. A raw result stays as it came.
+func (h *host) linked(v *view, server string, content json.RawMessage) json.RawMessage {
+	if h.door.now.Load().Raw {
+		return content
+	}
+	return v.linked(server, content)
+}
+
 func (v *view) linked(server string, content json.RawMessage) json.RawMessage {
 	if len(v.servers) < 2 || !bytes.Contains(content, []byte(`"uri"`)) {
 		return content

@@ -37,6 +37,8 @@ func TestLinksMeanTheirServer(t *testing.T) {
 		{url + "/mcp", "tools/call", `,"name":"c__get"`, own},
 		{url + "/mcp/b", "tools/call", `,"name":"get"`, own},
 		{raw + "/mcp", "tools/call", `,"name":"b__get"`, own},
+		{raw + "/mcp", "prompts/get", `,"name":"b__sum"`, own},
+		{raw + "/mcp", "resources/read", `,"uri":"x-mcp:b:file:///x"`, own},
 		{url + "/mcp", "prompts/get", `,"name":"a__sum"`, own},
 		{url + "/mcp", "prompts/get", `,"name":"b__sum"`, public},
 		{url + "/mcp", "resources/read", `,"uri":"file:///x"`, own},

@@ -103,7 +103,7 @@ func (h *host) finished(ctx context.Context, s *session.Session, v *view, call d
 	if h.door.now.Load().Raw && res.Problem == nil {
 		return res, nil
 	}
-	res.Content = v.linked(call.Tool.Server, res.Content)
+	res.Content = h.linked(v, call.Tool.Server, res.Content)
 	whole := res.Info.Truncated
 	res = s.Shape(call.Tool).Dual(call, res, h.legacy)
 	if res.Info.Truncated && !whole {
