@@ -246,7 +246,11 @@ func (w *writer) finish(reason, sequence string, used usage) error {
 		m.Set("stop_sequence", stopped)
 		return w.out.Body(append(bytes.Clone(m.Bytes()), '\n'))
 	}
-	w.event("message_delta", members("type", "message_delta", "delta", members("stop_reason", reason, "stop_sequence", stopped), "usage", used.object()))
+	cost := used.object()
+	if used.input == 0 { // the upstream does not say: the estimate stays
+		cost.Set("input_tokens", null)
+	}
+	w.event("message_delta", members("type", "message_delta", "delta", members("stop_reason", reason, "stop_sequence", stopped), "usage", cost))
 	w.event("message_stop", members("type", "message_stop"))
 	return w.out.Flush()
 }
