@@ -86,6 +86,10 @@ func TestLittleUse(t *testing.T) {
 		`{"name":"notes_explore_tags"}`:  "N005",
 		`{"name":"notes_tags_diagnose"}`: "N005",
 		`{"name":"notes_aggregate"}`:     "N005",
+		// The first sentence stands below a heading.
+		`{"description":"<Purpose>\nGets one note by its name. Returns its text.\n</Purpose>"}`: "D004",
+		`{"description":"## Purpose\n\nGets one note by its name. Returns its text."}`:          "D004",
+		`{"description":"**Reading notes**\nGets one note by its name. Returns its text."}`:     "D004",
 		// What replaces or takes away destroys.
 		`{"name":"notes_clean","description":"Cleans the folder of drafts. Returns their number.","annotations":{"readOnlyHint":false,"destructiveHint":true}}`:                       "D006",
 		`{"name":"notes_upgrade","description":"Upgrades the notes to the newest form. Returns their number.","annotations":{"readOnlyHint":false,"destructiveHint":true}}`:           "D006",

@@ -76,7 +76,8 @@ var (
 		refresh rebuild reindex index recreate regenerate manage control pull clone checkout forward bookmark
 		rollout port route label annotate evict cordon drain taint proxy tile bind unbind reorder rearrange
 		embed ingest crawl lint fix optimize batch bulk interact accept decline dismiss acknowledge ack star unstar
-		watch unwatch track untrack flag snooze defer escalate simulate convert accept allow deny permit boot design synthesize synthesise`)
+		watch unwatch track untrack flag snooze defer escalate simulate convert accept allow deny permit boot design synthesize synthesise
+		allocate confirm swipe tap`)
 )
 
 // mutates returns the word that shows that the tool changes something: its first
@@ -140,12 +141,14 @@ type prose struct {
 var (
 	wordPattern = pattern.Of(`[\p{L}\p{N}]+(?:['’][\p{L}]+)?`)
 	sentenceEnd = pattern.Of(`[.!?:;](\s|$)|\n|[。！？]`)
+	// proseHeading is a first line that says what the next ones are: a tag, or a heading of Markdown.
+	proseHeading = pattern.Of(`^(<[\w -]+>|#+ [^\n]*|\*\*[^*\n]+\*\*:?)\s*\n\s*`)
 )
 
 func readProse(text string) prose {
 	p := prose{lower: strings.ToLower(text)}
 	p.words = wordPattern.FindAllString(p.lower, -1)
-	first := strings.TrimSpace(p.lower)
+	first := proseHeading.ReplaceAllString(strings.TrimSpace(p.lower), "")
 	if i := sentenceEnd.FindStringIndex(first); i != nil {
 		first = first[:i[0]]
 	}
