@@ -36,6 +36,7 @@ func (h *host) linked(v *view, server string, content json.RawMessage) json.RawM
 	return v.linked(server, content)
 }
 
+// linked is [host.linked] of a part of a result.
 func (v *view) linked(server string, content json.RawMessage) json.RawMessage {
 	if len(v.servers) < 2 || !bytes.Contains(content, []byte(`"uri"`)) {
 		return content
