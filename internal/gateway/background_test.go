@@ -142,13 +142,14 @@ func TestBackgroundEndsWithItsKey(t *testing.T) {
 	})
 }
 
-// A response in the background that waits, or that its client cancels, has not failed: not for
-// the log, and not for those who watch.
-func TestBackgroundLeftIsNoFailure(t *testing.T) {
+// serveLogged serves a gateway with a store of its own; logged stops it, and returns what it
+// wrote into its log.
+func serveLogged(t *testing.T, change func(*config.File)) (g *Gateway, served *serving, logged func() string) {
+	t.Helper()
 	var log bytes.Buffer
 	file := config.Default()
 	file.Listen, file.Store.Path = "127.0.0.1:0", filepath.Join(t.TempDir(), "dragoman.db")
-	file.Policy = []policy.Rule{{Allow: []string{"*"}}, {Name: "records", Ask: []string{"demo__create_record"}}}
+	change(file)
 	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +159,21 @@ func TestBackgroundLeftIsNoFailure(t *testing.T) {
 	if err := g.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	served := serve(t, g)
+	served = serve(t, g)
+	return g, served, func() string {
+		served.stop()
+		<-served.done
+		closed()
+		return log.String()
+	}
+}
+
+// A response in the background that waits, or that its client cancels, has not failed: not for
+// the log, and not for those who watch.
+func TestBackgroundLeftIsNoFailure(t *testing.T) {
+	g, served, logged := serveLogged(t, func(f *config.File) {
+		f.Policy = []policy.Rule{{Allow: []string{"*"}}, {Name: "records", Ask: []string{"demo__create_record"}}}
+	})
 	counted := func() string {
 		_, all := sent(t, "", "GET", served.url+"/metrics", "")
 		var lines []string
@@ -195,29 +210,14 @@ func TestBackgroundLeftIsNoFailure(t *testing.T) {
 	if got := counted(); strings.Contains(got, `"_other"`) {
 		t.Errorf("metrics: %s", got)
 	}
-	served.stop()
-	<-served.done
-	closed()
-	if strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), `why="the run waits"`) {
-		t.Errorf("the log: %s", log.String())
+	if said := logged(); strings.Contains(said, "level=WARN") || !strings.Contains(said, `why="the run waits"`) {
+		t.Errorf("the log: %s", said)
 	}
 }
 
 // The log says why a response in the background failed, beside its id.
 func TestBackgroundFailureIsLogged(t *testing.T) {
-	var log bytes.Buffer
-	file := config.Default()
-	file.Listen, file.Store.Path = "127.0.0.1:0", filepath.Join(t.TempDir(), "dragoman.db")
-	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := sync.OnceFunc(g.Close)
-	t.Cleanup(closed)
-	if err := g.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	served := serve(t, g)
+	g, served, logged := serveLogged(t, func(*config.File) {})
 	for _, model := range []string{"rehearsal:401", "rehearsal:cut-stream"} {
 		if status, body := sent(t, "", "POST", served.url+"/v1/responses", `{"model":"`+model+`","background":true,"input":"SAY one two three"}`); status != http.StatusOK {
 			t.Fatalf("%d %s", status, body)
@@ -230,10 +230,7 @@ func TestBackgroundFailureIsLogged(t *testing.T) {
 		}
 		return len(all) == 2 && all[0].Outcome == run.Failed && all[1].Outcome == run.Failed
 	})
-	served.stop()
-	<-served.done
-	closed()
-	said := log.String()
+	said := logged()
 	if n := strings.Count(said, "a response in the background failed"); n != 2 || strings.Contains(said, "error=<nil>") {
 		t.Errorf("%d times in the log: %s", n, said)
 	}

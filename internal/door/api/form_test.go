@@ -145,20 +145,24 @@ func TestModelIsJudgedWhereverItStands(t *testing.T) {
 	}
 }
 
-// someAnswer is one of a model.
-const someAnswer = `{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"hi"}}]}`
+// answering returns a door in front of a model that gives one answer, and is told what it is
+// asked.
+func answering(t *testing.T, asked func(*http.Request)) *tested {
+	t.Helper()
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked(r)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"hi"}}]}`)
+	}))
+	t.Cleanup(up.Close)
+	return open(t, nil, upstream.Model{Match: "*", BaseURL: up.URL})
+}
 
 // TestCharsets: a body is passed on in the encoding in which it was judged, at routes that
 // have a loop, too. Readers such as those of Node.js go by what its type says.
 func TestCharsets(t *testing.T) {
 	var passed atomic.Int32
-	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		passed.Add(1)
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, someAnswer)
-	}))
-	t.Cleanup(up.Close)
-	d := open(t, nil, upstream.Model{Match: "*", BaseURL: up.URL})
+	d := answering(t, func(*http.Request) { passed.Add(1) })
 	const body = `{"model":"small","user":"+ACI-,+ACI-model+ACI-:+ACI-large","input":"hi","messages":[{"role":"user","content":"hi"}]}`
 	more := strings.ReplaceAll(body, "hi", "hé")
 	for _, path := range []string{"/v1/embeddings", "/v1/chat/completions"} {
@@ -190,14 +194,10 @@ func TestCharsets(t *testing.T) {
 // TestJSONGoesOnAsJSON: what is judged as JSON is none of the forms that its type says it is.
 func TestJSONGoesOnAsJSON(t *testing.T) {
 	var got atomic.Value
-	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	d := answering(t, func(r *http.Request) {
 		_ = r.ParseForm() // as its type says
 		got.Store(r.Header.Get("Content-Type") + " " + r.Form.Get("model"))
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, someAnswer)
-	}))
-	t.Cleanup(up.Close)
-	d := open(t, nil, upstream.Model{Match: "*", BaseURL: up.URL})
+	})
 	const body = `{"model":"small","user":"&model=large&","messages":[{"role":"user","content":"hi"}]}`
 	for _, path := range []string{"/v1/embeddings", "/v1/chat/completions"} {
 		for kind, want := range map[string]string{
@@ -217,13 +217,7 @@ func TestJSONGoesOnAsJSON(t *testing.T) {
 // TestCompressedBodies: what nobody here reads is not passed on, whatever else is said of it.
 func TestCompressedBodies(t *testing.T) {
 	var passed atomic.Int32
-	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		passed.Add(1)
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, someAnswer)
-	}))
-	t.Cleanup(up.Close)
-	d := open(t, nil, upstream.Model{Match: "*", BaseURL: up.URL})
+	d := answering(t, func(*http.Request) { passed.Add(1) })
 	const plain = `{"model":"small","messages":[{"role":"user","content":"hi"}]}`
 	for _, tt := range []struct {
 		kind, body string
