@@ -176,6 +176,30 @@ func TestLoginRefused(t *testing.T) {
 	}
 }
 
+// TestVisitsArePages: nobody is sent to an address that a desktop opens with something else
+// than a browser, whatever host it names.
+func TestVisitsArePages(t *testing.T) {
+	for _, address := range []string{"file://localhost/bin/sh", "vscode://localhost/open", "smb://127.0.0.1/share", "file:///bin/sh"} {
+		w, s := newWorld(t), newStore(t)
+		w.metadata["authorization_endpoint"] = address
+		visited := ""
+		err := Login(t.Context(), Account{w.url(), ""}, http.DefaultTransport, LoginOptions{
+			Store: s, Redirect: "http://127.0.0.1:1/callback",
+			Visit: func(_ context.Context, address string) (Answer, error) {
+				visited = address
+				return Answer{Error: "access_denied"}, nil
+			},
+			Use: func(ctx context.Context, client *http.Client) error {
+				_, err := ask(ctx, client, w.url())
+				return err
+			},
+		})
+		if visited != "" || err == nil {
+			t.Errorf("%s: sent to %q, %v", address, visited, err)
+		}
+	}
+}
+
 // Only the page that we sent the person to can answer.
 func TestLoopback(t *testing.T) {
 	l, err := ListenLoopback()

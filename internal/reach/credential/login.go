@@ -250,7 +250,7 @@ func (l *login) config(client *http.Client) *auth.AuthorizationCodeHandlerConfig
 // fetch sends the person to the authorization server, and waits for the answer.
 func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 	u, err := url.Parse(args.URL)
-	if err != nil || u.Scheme != "https" && !nearby(u.Hostname()) {
+	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !nearby(u.Hostname())) {
 		return nil, errors.New("the server's metadata name no https address to log in at")
 	}
 	l.resource = u.Query().Get("resource")
