@@ -8,9 +8,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // TestRegisteredForMore: a login that a server wants more of while it goes on registers for
@@ -62,4 +65,41 @@ func TestRegisteredForMore(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// TestScopesAreBounded: a server that wants another scope with each request does not make
+// what is kept of a login, and what is asked for, longer and longer.
+func TestScopesAreBounded(t *testing.T) {
+	w, s := newWorld(t), newStore(t)
+	if err := logIn(t, w, s, Config{}); err != nil {
+		t.Fatal(err)
+	}
+	subjects := NewSubjects()
+	subjects.Keep("ann", w.login.URL, "subject-ann", time.Now().Add(time.Hour))
+	exchanged := w.onBehalf(t, "ann", exchanging(w), subjects)
+	robot := Config{Grant: ClientCredentialsGrant, ClientID: "robot", ClientSecret: secret.New("robot-secret"), Issuer: w.login.URL}
+	for name, client := range map[string]*http.Client{
+		"login": gatewayOf(t, w, s, Config{}), "exchange": {Transport: exchanged}, "client credentials": gatewayOf(t, w, s, robot),
+	} {
+		for n := range 20 {
+			w.do(func() { w.needs = strings.Repeat("x", 1000) + strconv.Itoa(n) })
+			if _, err := ask(t.Context(), client, w.url()); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+	e, err := s.Get(Account{w.url(), ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(e.Open()); n > 10_000 {
+		t.Errorf("%d bytes are kept of a login", n)
+	}
+	w.do(func() {
+		for _, form := range w.asked {
+			if n := len(form.Get("scope")); n > 10_000 {
+				t.Errorf("%s asks for %d bytes of scopes", form.Get("grant_type"), n)
+			}
+		}
+	})
 }

@@ -245,11 +245,18 @@ func (t *refusedToken) lately(token string) bool {
 	return token != "" && t.token.Reveal() == token && time.Since(t.at) < retryAfter
 }
 
+// maxScopes bounds the scopes that a server wants one challenge after another, in bytes:
+// they are kept, and stand in an address.
+const maxScopes = 8 << 10
+
+// union returns a, and the scopes of b beside it as far as maxScopes lets them.
 func union(a, b []string) []string {
 	all := slices.Clone(a)
+	size := len(strings.Join(all, " "))
 	for _, scope := range b {
-		if !slices.Contains(all, scope) {
+		if !slices.Contains(all, scope) && size+1+len(scope) <= maxScopes {
 			all = append(all, scope)
+			size += 1 + len(scope)
 		}
 	}
 	return all
