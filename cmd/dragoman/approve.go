@@ -163,15 +163,13 @@ func listApprovals(cmd *cobra.Command, l *ledger.Ledger, all, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	out := terminal.NewScreen(os.Stdout)
+	out, documents := terminal.NewScreen(os.Stdout), json.NewEncoder(terminal.Documents(os.Stdout))
 	for i := range found {
 		a := &found[i]
 		if asJSON {
-			line, err := json.Marshal(a)
-			if err != nil {
+			if err := documents.Encode(a); err != nil {
 				return err
 			}
-			out.Printf("%s\n", line)
 			continue
 		}
 		shown := show.ApprovalOf(a)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 )
@@ -30,7 +31,7 @@ type pinChange struct {
 }
 
 func printPins(pins []pinning.Pin) error {
-	e := json.NewEncoder(os.Stdout)
+	e := json.NewEncoder(terminal.Documents(os.Stdout))
 	e.SetEscapeHTML(false)
 	for i := range pins {
 		p := &pins[i]

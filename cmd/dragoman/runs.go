@@ -92,7 +92,7 @@ func runsListCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				e := json.NewEncoder(os.Stdout)
+				e := json.NewEncoder(terminal.Documents(os.Stdout))
 				for _, r := range all {
 					if err := e.Encode(r); err != nil {
 						return err
@@ -215,12 +215,14 @@ func runsFollowCommand() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			out := terminal.NewScreen(os.Stdout)
+			out := terminal.Documents(os.Stdout)
 			for event, err := range s.runs.Follow(cmd.Context(), r.Owner, r.ID, after) {
 				if err != nil {
 					return err
 				}
-				out.Printf("%s\n", event.Data)
+				if _, err := fmt.Fprintf(out, "%s\n", event.Data); err != nil {
+					return err
+				}
 			}
 			return nil
 		},

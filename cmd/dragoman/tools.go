@@ -156,7 +156,7 @@ func printFunctions(d *dialect.Dialect, tools []dragoman.Tool) error {
 // printJSON prints a document for programs: indented, and with no character
 // escaped that need not be.
 func printJSON(document any) error {
-	e := json.NewEncoder(os.Stdout)
+	e := json.NewEncoder(terminal.Documents(os.Stdout))
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(document)
@@ -174,7 +174,7 @@ func printDefinitions(tools []dragoman.Tool) error {
 		out.Write(t.Definition)
 	}
 	out.WriteString("\n]}\n")
-	_, err := out.WriteTo(os.Stdout)
+	_, err := out.WriteTo(terminal.Documents(os.Stdout))
 	return err
 }
 

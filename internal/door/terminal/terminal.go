@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
 	"github.com/dragoman-mcp/dragoman/internal/text/invisible"
 )
 
@@ -75,6 +76,26 @@ func Lost() error {
 		return *err
 	}
 	return nil
+}
+
+// Documents returns where JSON for programs goes: the file, as it is. On a terminal a person
+// reads it, and what a terminal would obey is escaped as JSON escapes it. Each write is whole
+// characters.
+func Documents(f *os.File) io.Writer {
+	if s := NewScreen(f); s.Live {
+		return &documents{s}
+	}
+	return f
+}
+
+type documents struct{ *Screen }
+
+// Write writes a part of a document.
+func (d *documents) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(d.Screen, canonical.Printable(text)); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }
 
 // Styles of text.

@@ -12,11 +12,22 @@ import (
 // Readable returns a JSON value for a person to read: each character that shows
 // nothing, or shows others in another order, is escaped as JSON escapes it. So it
 // stays the same value.
-func Readable(value json.RawMessage) string {
+func Readable(value json.RawMessage) string { return escaped(string(value), invisible.Blank) }
+
+// Printable returns a JSON document for a terminal, which obeys some characters: those, and
+// those that have no place in a text for people, are escaped as JSON escapes them. So it
+// stays the same value. A carriage return can stand between values alone, where it becomes
+// a line feed.
+func Printable(document []byte) string {
+	return escaped(strings.ReplaceAll(string(document), "\r", "\n"), invisible.Hidden)
+}
+
+// escaped escapes some characters of JSON, but no line feeds.
+func escaped(value string, some func(rune) bool) string {
 	var b strings.Builder
-	for _, r := range string(value) {
+	for _, r := range value {
 		switch {
-		case r == '\n' || !invisible.Blank(r):
+		case r == '\n' || !some(r):
 			b.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
