@@ -107,7 +107,7 @@ func runsListCommand() *cobra.Command {
 			w := tabwriter.NewWriter(terminal.NewScreen(os.Stdout), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "id\tstate\tcaller\tmodel\tbegun\twaits for")
 			for _, r := range all {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, stateOf(r), r.Owner, r.Label, r.Made.Local().Format(time.DateTime), r.Waits)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, stateOf(r), terminal.OneLine(r.Owner, 200), terminal.OneLine(r.Label, 100), r.Made.Local().Format(time.DateTime), r.Waits)
 			}
 			return w.Flush()
 		},
@@ -168,7 +168,7 @@ func showRun(r runs.Run) {
 	out := terminal.NewScreen(os.Stdout)
 	line := func(name, value string) {
 		if value != "" {
-			out.Printf("%-10s %s\n", name, value)
+			out.Printf("%-10s %s\n", name, terminal.OneLine(value, 400))
 		}
 	}
 	line("id", r.ID)
