@@ -18,12 +18,15 @@ const (
 )
 
 // stderrLines returns what takes the lines that a local server writes to its
-// standard error. Of a flood it lets some through, and counts the rest.
+// standard error. Of a flood it lets some through to the log, and counts the rest. Why
+// the server ends may be behind those.
 func (c *connection) stderrLines() func(line string) {
 	limit := rate.NewLimiter(stderrRate, stderrBurst)
 	var mu sync.Mutex
 	var left int // out of the log
 	return func(line string) {
+		line = c.mask.Hide(line) // before a cut could leave a part of a secret
+		c.stderr.add(line)
 		if !limit.Allow() {
 			mu.Lock()
 			defer mu.Unlock()
@@ -37,11 +40,9 @@ func (c *connection) stderrLines() func(line string) {
 			}
 			return
 		}
-		line = c.mask.Hide(line) // before a cut could leave a part of a secret
 		if len(line) > stderrLine {
 			line = strings.ToValidUTF8(line[:stderrLine], "") + "…"
 		}
 		c.log.Info("stderr", "line", line)
-		c.stderr.add(line)
 	}
 }

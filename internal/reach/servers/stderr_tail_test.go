@@ -1,8 +1,11 @@
 package servers
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // What went wrong stands before what followed from it: the first useful line is
@@ -29,5 +32,23 @@ func TestTail(t *testing.T) {
 		if kept.clear(); kept.String() != "" {
 			t.Errorf("%s: it is not empty", tt.name)
 		}
+	}
+}
+
+// A server that writes more than goes to the log says at its end why it ends, as any other.
+func TestLastWordsOfAFlood(t *testing.T) {
+	var logged records
+	c := &connection{log: logged.logger(), mask: secret.NewMask(secret.New("canary-of-the-licence"))}
+	write := c.stderrLines()
+	for i := range 2 * stderrBurst {
+		write(fmt.Sprint("connecting, try ", i))
+	}
+	write("FATAL: the licence canary-of-the-licence has expired")
+	got := c.stderr.String()
+	if !strings.Contains(got, "; FATAL: the licence ") || !strings.HasSuffix(got, " has expired") || strings.Contains(got, "canary") {
+		t.Errorf("it wrote: %s", got)
+	}
+	if n := len(logged.with(`"msg":"stderr"`)); n > stderrBurst+stderrRate {
+		t.Errorf("%d lines in the log", n)
 	}
 }
