@@ -191,6 +191,41 @@ func TestSystemMessageThatChanges(t *testing.T) {
 	}
 }
 
+// TestPastThatChanges: agents change what is long past of a conversation: they say in the first
+// message where they run now, clear old results, or put a summary in the place of all that.
+// What tools said since is put back where an id of ours is between the two, and all behind it
+// is the same.
+func TestPastThatChanges(t *testing.T) {
+	id := recall.ReadID + strings.Repeat("A", 22)
+	first, call := `{"role":"user","content":"%s"}`, `,{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"mine","arguments":"{}"}}]}`
+	result := `,{"role":"tool","tool_call_id":%q,"content":"%s"}`
+	past := func(said, id, got string) string {
+		return fmt.Sprintf(first, said) + fmt.Sprintf(call, id) + fmt.Sprintf(result, id, got)
+	}
+	long := strings.Repeat("Go on. ", 40)
+	for _, tc := range []struct {
+		name, members, was, is string
+		back                   bool
+	}{
+		{"another folder", ``, past("In /a.", id, "one"), past("In /b.", id, "one"), true},
+		{"another folder of a person", `,"user":"ada"`, past("In /a.", id, "one"), past("In /b.", id, "one"), true},
+		{"a summary", ``, past(long, "call_1", "one") + `,` + past("Go.", id, "two"), fmt.Sprintf(first, "So far: all is well.") + `,` + past("Go.", id, "two"), true},
+		{"an old result is cleared", ``, past("Go.", "dragoman0"+strings.Repeat("B", 22), "one") + `,` + past("Go.", id, "two"), past("Go.", "dragoman0"+strings.Repeat("B", 22), "[cleared]") + `,` + past("Go.", id, "two"), true},
+		{"what is behind the id", ``, past("Go.", id, "one"), past("Go.", id, "[cleared]"), false},
+		{"an id of the client's", ``, past("In /a. "+long, "dragoman0", "one"), past("In /b. "+long, "dragoman0", "one"), false},
+		{"a person alone", `,"user":"ada"`, fmt.Sprintf(first, "In /a."), fmt.Sprintf(first, "In /b."), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			store := &memory.Memory{}
+			remembering(t, store, tc.members, tc.was, done, getStream, fineStream)
+			sent := remembering(t, store, tc.members, tc.is+`,{"role":"assistant","content":"Fine."},{"role":"user","content":"And now?"}`, done, fineStream)
+			if back := strings.Contains(sent, "weather__get\",\"arguments"); back != tc.back {
+				t.Errorf("what the tool said was put back: %v: %s", back, sent)
+			}
+		})
+	}
+}
+
 // TestAgentsOfOneConversation: what tools said to one of several agents that were asked the same
 // and answered the same is put back for that one alone, though the conversation that they share is
 // named. What tells them apart is their system message; where they have the same one, nothing does.

@@ -15,6 +15,7 @@ import (
 type digest struct {
 	hash.Hash
 	front  hash.Hash // of the system messages in front of all others
+	tail   hash.Hash // from the last id of ours on
 	buf    []byte    // what is to be hashed, so that short parts cost little
 	room   [256]byte
 	texts  []byte  // room for texts with escapes
@@ -22,11 +23,11 @@ type digest struct {
 	weight int     // how much text of people and models is in it, in bytes
 	led    bool    // front has something
 	begun  bool    // what is in front is over
-	ours   bool    // an id of a call is in it that we made for this conversation alone
+	ours   bool    // an id of a call is in it that we made for this conversation alone: tail has something
 }
 
 // digests are used again.
-var digests = sync.Pool{New: func() any { return &digest{Hash: sha256.New(), front: sha256.New()} }}
+var digests = sync.Pool{New: func() any { return &digest{Hash: sha256.New(), front: sha256.New(), tail: sha256.New()} }}
 
 // newDigest returns an empty digest, which may be let go of with [digest.free].
 func newDigest() *digest {
@@ -49,17 +50,25 @@ const maxTexts = 64 << 10
 
 func (d *digest) part(b []byte) {
 	d.buf = append(binary.LittleEndian.AppendUint64(d.buf[:0], uint64(len(b))), b[:min(len(b), 240)]...)
-	d.Write(d.buf)
+	d.add(d.buf)
 	if len(b) > 240 {
-		d.Write(b[240:])
+		d.add(b[240:])
 	}
 }
 
 func (d *digest) text(s string) {
 	d.buf = append(binary.LittleEndian.AppendUint64(d.buf[:0], uint64(len(s))), s[:min(len(s), 240)]...)
-	d.Write(d.buf)
+	d.add(d.buf)
 	if len(s) > 240 {
-		d.Write([]byte(s[240:]))
+		d.add([]byte(s[240:]))
+	}
+}
+
+// add adds bytes as they are.
+func (d *digest) add(b []byte) {
+	d.Write(b)
+	if d.ours {
+		d.tail.Write(b)
 	}
 }
 
@@ -107,7 +116,10 @@ func (d *digest) call(raw json.RawMessage) {
 		return
 	}
 	id, _ := rawjson.Text(rawjson.Find(raw, "id"), &d.texts)
-	d.ours = d.ours || minted(id)
+	if minted(id) {
+		d.ours = true
+		d.tail.Reset()
+	}
 	d.part(id)
 	for _, kind := range [...]string{"function", "custom"} {
 		if inner := rawjson.Find(raw, kind); rawjson.Kind(inner) == '{' {
@@ -141,7 +153,9 @@ func (t *Thread) proves(d *digest) bool { return t.named(d) || d.weight >= enoug
 // Agents write into the system message in front what is different with each turn, such as
 // the time or the state of a repository: where something else names the conversation, the
 // turn is found without it, too. First it is looked for with it, since several agents of one
-// conversation, or of one person, may say the same.
+// conversation, or of one person, may say the same. Agents also change what is long past: they
+// clear it, put a summary in its place, or say in it where they run now. Behind an id of ours the
+// turn is found without all that.
 func (t *Thread) prefixKeys(keys []string, d *digest) []string {
 	if d.led {
 		keys = append(keys, d.wholeKey())
@@ -149,8 +163,14 @@ func (t *Thread) prefixKeys(keys []string, d *digest) []string {
 	if !d.led || t.named(d) {
 		keys = append(keys, d.bareKey())
 	}
+	if d.ours {
+		keys = append(keys, d.tailKey())
+	}
 	return keys
 }
+
+// tailKey is the key from the last id of ours on, which nothing else has.
+func (d *digest) tailKey() string { return string(d.tail.Sum(append(d.buf[:0], tailed...))) }
 
 // bareKey is the key without the system messages in front, for who names the conversation,
 // as by the id of a response.

@@ -3,6 +3,7 @@ package recall
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -36,5 +37,25 @@ func TestDigestStays(t *testing.T) {
 		"e0b9e6c2266ae1c66956539d940df4c22597b472eb676fc7df3773d2dc2ea3cb",
 	}; !slices.Equal(spelled(keys), []string{prefixed + want[0], prefixed + want[1]}) {
 		t.Errorf("%q, want %q", spelled(keys), want)
+	}
+}
+
+// TestTailStays: so must the key of what is behind an id of ours, which says nothing of what is
+// before it.
+func TestTailStays(t *testing.T) {
+	id := ReadID + strings.Repeat("A", random)
+	for _, before := range []string{`{"role":"user","content":"Go."}`, `{"role":"system","content":"Be brief."}`, `{"role":"assistant","tool_calls":[{"id":"` + WroteID + strings.Repeat("B", random) + `"}]}`} {
+		d := newDigest()
+		for _, message := range []string{
+			before, `{"role":"assistant","content":"Before.","tool_calls":[{"id":"` + id + `","type":"function","function":{"name":"look","arguments":"{}"}}]}`,
+			`{"role":"tool","tool_call_id":"` + id + `","content":"found"}`, `{"role":"assistant","content":"Done."}`,
+		} {
+			d.message(object(t, message))
+		}
+		keys := spelled((&Thread{}).prefixKeys(nil, d))
+		if got, want := keys[len(keys)-1], "prefix 7461696c200461674c678b04f0fd87a48a33da687621e4fc85e6c172db7274e0b584351485"; got != want {
+			t.Errorf("%s: %s, want %s", before, got, want)
+		}
+		d.free()
 	}
 }

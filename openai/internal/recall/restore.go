@@ -36,6 +36,7 @@ func requestKey(digest string) string { return requested + digest }
 // What keys begin with that have a digest behind it, byte by byte.
 const (
 	prefixed  = "prefix "
+	tailed    = "prefix tail "
 	requested = "request "
 )
 
