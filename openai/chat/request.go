@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -283,6 +285,21 @@ func (r *Request) Plain() json.RawMessage {
 		return r.plain.Bytes()
 	}
 	return r.object.Bytes()
+}
+
+// Remembered reports whether something that the client did not see may belong into the history
+// of the request. It does not where the client has no tools: some APIs refuse calls in the
+// history of a request without tools.
+func (r *Request) Remembered(ctx context.Context, store memory.Store, caller string) bool {
+	goesOn := slices.ContainsFunc(r.messages, func(m json.RawMessage) bool {
+		role, _ := rawjson.String(rawjson.Find(m, "role"))
+		return role == "assistant"
+	})
+	if !goesOn || len(r.tools) == 0 {
+		return false
+	}
+	owner, _ := r.owner(caller)
+	return store.Any(ctx, owner)
 }
 
 // upstream returns the request as the upstream half takes it.

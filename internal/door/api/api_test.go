@@ -24,6 +24,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/openai/responses"
@@ -331,6 +332,46 @@ func TestBadRequests(t *testing.T) {
 	}
 	if len(up.seen) > 0 {
 		t.Errorf("the upstream was asked: %v", up.seen)
+	}
+}
+
+// TestWithheldIsRemembered: a model that is to call nothing, as for the last answer of an agent or
+// for a summary, still knows what tools of servers said in the turns before.
+func TestWithheldIsRemembered(t *testing.T) {
+	model := &rehearsal.Model{}
+	up := &recorder{respond: func(w http.ResponseWriter, r *http.Request, body []byte) {
+		r.Body, r.URL.Path = io.NopCloser(bytes.NewReader(body)), "/v1/chat/completions"
+		model.ServeHTTP(w, r)
+	}}
+	d := open(t, nil, up.model(t, "*"))
+	const own = `{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{}}}}`
+	ask := func(messages, choice string) *rawjson.Object {
+		t.Helper()
+		a := d.chat(`{"model":"m","user":"ada","messages":[` + messages + `],"tools":[` + own + `]` + choice + `}`)
+		if a.status != 200 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+		var answer struct {
+			Choices []struct{ Message json.RawMessage }
+		}
+		if err := json.Unmarshal([]byte(a.body), &answer); err != nil {
+			t.Fatal(err)
+		}
+		o, err := rawjson.ParseObject(answer.Choices[0].Message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	history := `{"role":"user","content":"CALL weather__get {}\nSAY Fine."},`
+	history += string(ask(strings.TrimSuffix(history, ","), "").Bytes()) + `,{"role":"user","content":"CALL weather__get {}\nCALL look {}\nSAY Seen."},`
+	calls := ask(strings.TrimSuffix(history, ","), "")
+	id, _ := rawjson.String(rawjson.Find(calls.Get("tool_calls")[1:], "id"))
+	history += string(calls.Bytes()) + `,{"role":"tool","tool_call_id":"` + id + `","content":"dark"},{"role":"user","content":"Sum it up."}`
+	ask(history, `,"tool_choice":"none"`)
+	sent := up.last(t).body
+	if n := strings.Count(sent, `degrees`); n != 2 || strings.Contains(sent, id) || !strings.Contains(sent, `"tool_choice":"none"`) {
+		t.Errorf("the model reads %d of 2 results, and the request is %s", n, sent)
 	}
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 
@@ -8,19 +9,24 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
 )
 
 // chatWire is the Chat API.
-var chatWire = wire{name: "chat", form: door.OpenAI, idHeader: "X-Request-Id", read: func(_ *API, _ *http.Request, _ caller.Caller, body []byte) (asking, error) {
+var chatWire = wire{name: "chat", form: door.OpenAI, idHeader: "X-Request-Id", read: func(a *API, _ *http.Request, who caller.Caller, body []byte) (asking, error) {
 	request, err := chat.Parse(body)
 	if err != nil {
 		return nil, err
 	}
-	return chatAsking{request}, nil
+	return chatAsking{request, a.memory(), who.ID}, nil
 }}
 
 // A chatAsking is a request to POST /v1/chat/completions.
-type chatAsking struct{ *chat.Request }
+type chatAsking struct {
+	*chat.Request
+	memory memory.Store // nil where nothing is remembered
+	caller string
+}
 
 func (c chatAsking) about() about {
 	return about{
@@ -30,7 +36,12 @@ func (c chatAsking) about() about {
 
 func (c chatAsking) rename(model string) { c.Rename(model) }
 
-func (c chatAsking) plain() json.RawMessage { return c.Plain() }
+func (c chatAsking) plain(ctx context.Context) json.RawMessage {
+	if why := c.Withhold(); (why == "" || why == notAsked) && c.memory != nil && c.Remembered(ctx, c.memory, c.caller) {
+		return nil
+	}
+	return c.Plain()
+}
 
 func (c chatAsking) converse(w http.ResponseWriter, options chat.Options, _ *session.Session) (conversation, error) {
 	return chat.New(c.Request, w, options)

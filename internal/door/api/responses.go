@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -145,7 +146,7 @@ func (q responsesAsking) about() about {
 
 func (q responsesAsking) rename(model string) { q.Rename(model) }
 
-func (q responsesAsking) plain() json.RawMessage {
+func (q responsesAsking) plain(context.Context) json.RawMessage {
 	if !q.Native() || q.Ours() || q.kept != nil {
 		return nil
 	}
