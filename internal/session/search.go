@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -77,11 +78,14 @@ func (s searchable) find(ctx context.Context, call dragoman.Call) (dragoman.Resu
 	if err != nil {
 		return dragoman.Result{}, err
 	}
-	matches := s.searches.Of(whole).Search(wanted.Query, wholeMatches+briefMatches, func(t *dragoman.Tool) bool {
+	index := s.searches.Of(whole)
+	matches := index.Search(wanted.Query, wholeMatches+briefMatches, func(t *dragoman.Tool) bool {
 		own := mine.Tools.Exact(t.Name)
 		return t.Quarantined == nil && own != nil && own.Pin == t.Pin && own.Quarantined == nil && !(s.want.Client && AppOnly(*t))
 	})
-	answer, err := json.Marshal(s.shown(matches))
+	shown := s.shown(matches)
+	shown.Hint = hint(shown, index.Unknown(wanted.Query))
+	answer, err := json.Marshal(shown)
 	if err != nil {
 		return dragoman.Result{}, err
 	}
@@ -116,13 +120,23 @@ func (s searchable) shown(matches []*dragoman.Tool) found {
 		}
 		answer.More = append(answer.More, brief{name, firstWords(t.Description)})
 	}
+	return answer
+}
+
+// hint says how to go on from what was found. Words that no tool knows are said, since the
+// others alone may have found something else.
+func hint(answer found, unknown []string) string {
+	var hints []string
 	switch {
 	case len(answer.Tools) == 0:
-		answer.Hint = "No tool matches. Search again with other words, such as what the tool works on or the verb for it."
-	case len(answer.More) > 0:
-		answer.Hint = "To see the input schema of one of more, search for its name."
+		hints = append(hints, "No tool matches. Search again with other words, such as what the tool works on or the verb for it, in the language of the tools, mostly English.")
+	case len(unknown) > 0:
+		hints = append(hints, fmt.Sprintf("No tool knows the words %s: these match the others alone. If none fits, search again with other words, in the language of the tools, mostly English.", strings.Join(unknown, ", ")))
 	}
-	return answer
+	if len(answer.More) > 0 {
+		hints = append(hints, "To see the input schema of one of more, search for its name.")
+	}
+	return strings.Join(hints, " ")
 }
 
 // found is what find_tools answers.

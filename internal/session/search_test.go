@@ -98,6 +98,10 @@ func TestFindTools(t *testing.T) {
 	if len(got.Tools) != 0 || !strings.HasPrefix(got.Hint, "No tool matches.") {
 		t.Errorf("found %+v", got)
 	}
+	_, got = findTools(t, s, "work on qwertz and asdf")
+	if !strings.HasPrefix(got.Hint, "No tool knows the words qwertz, asdf: ") || !strings.HasSuffix(got.Hint, "search for its name.") {
+		t.Errorf("two words that nothing has: %q", got.Hint)
+	}
 	if res, _ := findTools(t, s, " "); res.Problem == nil || res.Problem.Code != dragoman.CodeInvalidArguments {
 		t.Errorf("an empty query: %+v", res)
 	}

@@ -3,6 +3,7 @@ package catalog
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A query is what is searched for.
@@ -10,6 +11,8 @@ type query struct {
 	concepts []concept
 	actions  action // what the tool is to do; 0 where nothing says so
 	plural   bool   // it is about many things
+	unknown  []string
+	known    int // words beside those, and beside verbs
 }
 
 // A concept is one of the things that a query names, with everything that it may be
@@ -21,6 +24,8 @@ const (
 	maxQuery    = 64 // concepts
 	maxQueryLen = 4 << 10
 	maxBegun    = 16 // words that begin with one that no tool has
+	maxUnknown  = 8  // words that are told
+	leastTyped  = 6  // letters of a word that may be one of them with a slip in it
 )
 
 // idle are words that say nothing of a tool. In a long list they are in so many
@@ -33,7 +38,7 @@ var idle = func() map[string]bool {
 }()
 
 // read takes a text apart into what it names. A word that no tool has, and that the
-// vocabulary does not know, stands for those that begin with it.
+// vocabulary does not know, stands for those that begin with it, or that are one slip away.
 func (x *Index) read(text string) (q query) {
 	if len(text) > maxQueryLen {
 		text = strings.ToValidUTF8(text[:maxQueryLen], "")
@@ -57,6 +62,11 @@ func (x *Index) read(text string) (q query) {
 			seen[text] = true
 			if c := x.concept(text, plain[i], n); len(c) > 0 {
 				q.concepts = append(q.concepts, c)
+				if v.asked[text] == 0 {
+					q.known++
+				}
+			} else if r, _ := utf8.DecodeRuneInString(plain[i]); !isPiece(r) {
+				q.unknown = append(q.unknown, plain[i])
 			}
 		}
 		i += n
@@ -93,7 +103,52 @@ func (x *Index) concept(text, plain string, n int) (c concept) {
 	for i := at; i < len(x.words) && i < at+maxBegun && strings.HasPrefix(x.words[i], plain); i++ {
 		c = append(c, alternative{[]string{x.words[i]}, 0.5})
 	}
+	if len(c) == 0 && utf8.RuneCountInString(plain) >= leastTyped {
+		for _, w := range x.slips(text) {
+			c = append(c, alternative{[]string{w}, 0.5})
+		}
+	}
 	return c
+}
+
+// slips returns the words of tools that are one slip of the fingers, or one letter of an ending,
+// away from a word. The first letter is mostly right.
+func (x *Index) slips(word string) (near []string) {
+	_, first := utf8.DecodeRuneInString(word)
+	at, _ := slices.BinarySearch(x.words, word[:first])
+	for i := at; i < len(x.words) && strings.HasPrefix(x.words[i], word[:first]) && len(near) < maxBegun; i++ {
+		if oneApart(word, x.words[i]) {
+			near = append(near, x.words[i])
+		}
+	}
+	return near
+}
+
+// oneApart reports whether two words differ in one letter, which one of them may lack, or in the
+// order of two neighbours.
+func oneApart(one, other string) bool {
+	if d := len(one) - len(other); d < -utf8.UTFMax || d > utf8.UTFMax {
+		return false
+	}
+	a, b := []rune(one), []rune(other)
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return len(a) <= 1 && len(b) <= 1 || len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
+}
+
+// Unknown returns the words of a search that no tool knows, the first ones, where they are most
+// of it beside verbs: what is found then is rather something else. A name or two that is to be
+// the argument of a tool is none of that.
+func (x *Index) Unknown(words string) []string {
+	q := x.read(words)
+	if len(q.unknown) <= q.known {
+		return nil
+	}
+	return q.unknown[:min(len(q.unknown), maxUnknown)]
 }
 
 func (x *Index) has(words []string) bool {

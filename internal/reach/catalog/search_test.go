@@ -121,6 +121,32 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestSearchForgives: a word with one slip in it, or with another ending in a language whose
+// endings are not known, finds what it would without.
+func TestSearchForgives(t *testing.T) {
+	index := NewIndex(dragoman.NewTools(Name([]dragoman.Tool{
+		described("a", "take_screenshot", "Takes a picture of the page."),
+		described("b", "calendar_view", "What is planned."),
+		described("c", "spisok", "Показывает задачу проекта."),
+		described("d", "price", "What it costs."),
+	}, Config{})), nil)
+	for words, want := range map[string]string{
+		"screnshot": "a__take_screenshot", "scrinshoot": "", "screenhsot": "a__take_screenshot", "calender": "b__calendar_view",
+		"задачи": "c__spisok", "prize": "", "xalendar": "",
+	} {
+		if got := strings.Join(found(index.Search(words, 3, nil)), " "); got != want {
+			t.Errorf("%q finds %q, want %q", words, got, want)
+		}
+	}
+	for words, want := range map[string]string{
+		"get the weather forecast": "weather forecast", "calendar of Berlin": "", "crear un evento": "crear un evento", "calender": "", "天气": "", "": "", "get": "",
+	} {
+		if got := strings.Join(index.Unknown(words), " "); got != want {
+			t.Errorf("of %q nothing is known of %q, want %q", words, got, want)
+		}
+	}
+}
+
 // The n best must be the first n of all, however the scores lie.
 func TestSearchIsSortedAndStable(t *testing.T) {
 	index := NewIndex(manyTools(500), nil)
