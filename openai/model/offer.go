@@ -318,16 +318,29 @@ func unknownTool(name string, o *offer) *dragoman.Problem {
 	return &dragoman.Problem{Code: dragoman.CodeUnknownTool, Message: msg}
 }
 
-// near returns a tool whose name holds name, or is held by it.
+// near returns a tool whose name holds name, or that is held by it.
 func (o *offer) near(name string) string {
 	name = strings.ToLower(name)
 	best := ""
 	for t := range o.all() {
-		have := strings.ToLower(t.Name)
-		if name != "" && (strings.Contains(have, name) || strings.Contains(name, strings.ToLower(t.Original))) &&
+		if name != "" && (holds(strings.ToLower(t.Name), name) || holds(name, strings.ToLower(t.Original))) &&
 			(best == "" || t.Name < best) {
 			best = t.Name
 		}
 	}
 	return best
+}
+
+// holds reports whether a name begins in another one where a word of that begins: "read" does in
+// "files__read_text", and not in "spreadsheet".
+func holds(long, short string) bool {
+	for i := 0; ; i++ {
+		at := strings.Index(long[i:], short)
+		if at < 0 {
+			return false
+		}
+		if i += at; i == 0 || strings.IndexByte("_-./:", long[i-1]) >= 0 {
+			return true
+		}
+	}
 }

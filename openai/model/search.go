@@ -2,7 +2,9 @@ package model
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
@@ -204,7 +206,7 @@ func (d *Dialogue) decodeInner(call *Call, outer *dragoman.Tool, plan *dialect.P
 		}
 	}
 	if problem != nil {
-		run.Tool, run.Problem = outer, problem
+		run.Tool, run.Problem = outer, besides(call.Arguments, problem)
 		return run, name, args
 	}
 	var wanted struct {
@@ -216,8 +218,17 @@ func (d *Dialogue) decodeInner(call *Call, outer *dragoman.Tool, plan *dialect.P
 		return run, name, args
 	}
 	tool, inner := d.tool(wanted.Name)
-	if tool == nil || tool == outer {
+	switch {
+	case tool == outer:
+		run.Tool, run.Problem = outer, &dragoman.Problem{Code: dragoman.CodeInvalidArguments, Message: fmt.Sprintf("%s does not call itself: \"name\" has to be the name of the tool that is to run.", outer.Name)}
+		return run, name, args
+	case tool == nil:
 		run.Name, run.Problem = clip.Text(wanted.Name, 80), unknownTool(wanted.Name, d.ours)
+		for own := range d.Request.Names {
+			if strings.EqualFold(own, wanted.Name) {
+				run.Problem.Message = fmt.Sprintf("%q is not run by %s: call it by its own name.", own, outer.Name)
+			}
+		}
 		return run, name, args
 	}
 	run.Tool = tool
@@ -230,4 +241,22 @@ func (d *Dialogue) decodeInner(call *Call, outer *dragoman.Tool, plan *dialect.P
 	}
 	run.Arguments, run.Problem = d.decodeArguments(inner, arguments, "", dialect.GradeOf(tool))
 	return run, name, args
+}
+
+// besides returns what is wrong with the arguments of a call of call_tool. Many models write those
+// of the tool beside its name, which the tool has nothing against.
+func besides(arguments []byte, problem *dragoman.Problem) *dragoman.Problem {
+	o, err := rawjson.ParseObject(arguments)
+	if err != nil || problem.Code != dragoman.CodeInvalidArguments || o.Get("name") == nil {
+		return problem
+	}
+	for _, m := range o.Members {
+		if m.Name != "name" && m.Name != "arguments" {
+			return &dragoman.Problem{
+				Code:    dragoman.CodeInvalidArguments,
+				Message: fmt.Sprintf("There is no argument %q here: those of the tool belong into \"arguments\".", clip.Text(m.Name, 80)),
+			}
+		}
+	}
+	return problem
 }

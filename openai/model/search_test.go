@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,6 +140,39 @@ func TestStandInsGiveWay(t *testing.T) {
 	}
 	if run, _, _ := d.decode(&Call{Name: CallTool, Arguments: []byte(`{"name":"find_tools","arguments":{"path":"x"}}`)}, ""); run.Tool == nil || run.Tool.Server != "files" {
 		t.Errorf("find_tools is %+v", run)
+	}
+}
+
+// TestCallToolSaysWhatIsWrong: what models do wrong with call_tool is said in words that they can
+// act on.
+func TestCallToolSaysWhatIsWrong(t *testing.T) {
+	sheet := *numbered(1).Exact("files__tool_0")
+	sheet.Name, sheet.Original = "charts__spreadsheet", "spreadsheet"
+	d := searching(t, dialect.Conservative, dragoman.NewTools(append(slices.Clone(numbered(3).All()), sheet)))
+	d.Request.Names = map[string]bool{"Read": true}
+	for arguments, want := range map[string]string{
+		`{"name":"files__tool_1","path":"/a"}`:                          `There is no argument "path" here: those of the tool belong into "arguments".`,
+		`{"name":"files__tool_1","args":{"path":"/a"}}`:                 `There is no argument "args" here: those of the tool belong into "arguments".`,
+		`{"tool":"files__tool_1"}`:                                      `The arguments do not fit the tool's input schema: /name is missing: expected string; /tool: expected no member of this name.`,
+		`{"name":"read","arguments":{"path":"/a"}}`:                     `"Read" is not run by call_tool: call it by its own name.`,
+		`{"name":"call_tool","arguments":{"name":"files__tool_1"}}`:     `call_tool does not call itself: "name" has to be the name of the tool that is to run.`,
+		`{"name":"reads","arguments":{"path":"/a"}}`:                    `There is no tool named "reads". Search for one with find_tools.`,
+		`{"name":"tool","arguments":{"path":"/a"}}`:                     `There is no tool named "tool". Did you mean "files__tool_0"?`,
+		`{"name":"charts_spreadsheet_new","arguments":{"path":"/a"}}`:   `There is no tool named "charts_spreadsheet_new". Did you mean "charts__spreadsheet"?`,
+		`{"name":"files__tool_1","arguments":{"path":"/a","more":"b"}}`: ``,
+	} {
+		run, _, _ := d.decode(&Call{Name: CallTool, Arguments: []byte(arguments)}, "tool_calls")
+		got := ""
+		if run.Problem != nil {
+			got = run.Problem.Message
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", arguments, got, want)
+		}
+	}
+	// A name that is nearly that of a tool, in the middle of a word, is none.
+	if got := unknownTool("sheet", d.ours).Message; !strings.HasSuffix(got, "Search for one with find_tools.") {
+		t.Errorf("for sheet: %s", got)
 	}
 }
 
