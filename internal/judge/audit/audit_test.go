@@ -337,6 +337,13 @@ func TestExport(t *testing.T) {
 			t.Errorf("record %d was changed: %v", n, err)
 		}
 	}
+	for _, more := range []string{`,"verdict":"deny"}`, ` }`} { // behind the hash, where readers see it
+		changed := bytes.Join(append([][]byte{append(bytes.TrimSuffix(lines[0], []byte("}\n")), more+"\n"...)}, lines[1:]...), nil)
+		_, err := VerifyExport(bytes.NewReader(changed))
+		if bad, ok := errors.AsType[*Bad](err); !ok || bad.Seq != 1 {
+			t.Errorf("%s stands behind a hash: %v", more, err)
+		}
+	}
 	if _, err := VerifyExport(bytes.NewReader(lines[0]), only(t, check).Head); err == nil {
 		t.Error("a cut export has a head that it does not have")
 	}

@@ -58,6 +58,9 @@ func (e *export) line(n int, text []byte) error {
 		return &Bad{e.last.Log, e.last.Seq + 1, fmt.Sprintf("line %d has no hash at its end", n)}
 	}
 	body := append(append([]byte(nil), text[:at]...), '}')
+	if !bytes.Equal(line(body, stated.Hash), append(text[:len(text):len(text)], '\n')) {
+		return &Bad{e.last.Log, e.last.Seq + 1, fmt.Sprintf("line %d has more behind its hash", n)}
+	}
 	record, err := parse(body)
 	if err != nil {
 		return &Bad{e.last.Log, e.last.Seq + 1, fmt.Sprintf("line %d is not a record: %v", n, err)}
