@@ -57,7 +57,19 @@ func NewReader(r io.Reader, limit int) *Reader {
 
 // Pending reports whether more of the stream has arrived than Next has
 // delivered, so that a relay knows when to flush.
-func (s *Reader) Pending() bool { return s.at < s.n }
+func (s *Reader) Pending() bool {
+	s.skipFeed()
+	return s.at < s.n
+}
+
+// skipFeed goes past the LF that belongs to a CR before it.
+func (s *Reader) skipFeed() {
+	if s.cr && s.at < s.n {
+		if s.cr = false; s.buf[s.at] == '\n' {
+			s.at++
+		}
+	}
+}
 
 // Next returns the next event or comment. At the end of the stream it returns
 // io.EOF; other errors are those of the underlying reader, and [ErrTooLarge].
@@ -108,7 +120,7 @@ func (s *Reader) Next() (Event, error) {
 				any, s.id = true, string(value)
 			}
 		case "retry":
-			if ms, err := strconv.Atoi(string(value)); err == nil && ms >= 0 {
+			if ms, err := strconv.ParseUint(string(value), 10, 42); err == nil { // as many as a Duration has
 				any, e.Retry = true, time.Duration(ms)*time.Millisecond
 			}
 		}
@@ -118,11 +130,7 @@ func (s *Reader) Next() (Event, error) {
 // line returns the next line without its end, valid until the next call.
 func (s *Reader) line() ([]byte, error) {
 	for seen := 0; ; {
-		if s.cr && s.at < s.n {
-			if s.cr = false; s.buf[s.at] == '\n' {
-				s.at++
-			}
-		}
+		s.skipFeed()
 		if i := lineEnd(s.buf[s.at+seen : s.n]); i >= 0 {
 			end := s.at + seen + i
 			line := s.buf[s.at:end]
@@ -144,16 +152,24 @@ func (s *Reader) line() ([]byte, error) {
 }
 
 // lineEnd returns where the first line of b ends; -1 where it does not. Two looks for one
-// byte are quicker than one for either.
+// byte are quicker than one for either; they go on side by side, so that neither looks through
+// the whole of b for a byte that the stream does not have.
 func lineEnd(b []byte) int {
-	feed := bytes.IndexByte(b, '\n')
-	if feed >= 0 {
-		b = b[:feed]
+	const window = 4 << 10
+	for from := 0; from < len(b); from += window {
+		part := b[from:min(len(b), from+window)]
+		feed := bytes.IndexByte(part, '\n')
+		if feed >= 0 {
+			part = part[:feed]
+		}
+		if back := bytes.IndexByte(part, '\r'); back >= 0 {
+			return from + back
+		}
+		if feed >= 0 {
+			return from + feed
+		}
 	}
-	if back := bytes.IndexByte(b, '\r'); back >= 0 {
-		return back
-	}
-	return feed
+	return -1
 }
 
 // fill reads more behind what is there, and makes room for it.

@@ -71,3 +71,17 @@ func TestReaderBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestPending: nothing is pending behind an event that has arrived whole, whatever its lines
+// end in.
+func TestPending(t *testing.T) {
+	for _, end := range []string{"\n", "\r", "\r\n"} {
+		event := "data: a" + end + end
+		r := NewReader(strings.NewReader(event+event), 1000)
+		for _, pending := range []bool{true, false} {
+			if e, err := r.Next(); err != nil || string(e.Data) != "a" || r.Pending() != pending {
+				t.Errorf("%q: %q, %v, pending %t", end, e.Data, err, r.Pending())
+			}
+		}
+	}
+}
