@@ -64,7 +64,7 @@ func AddGuide(literal json.RawMessage, guide string) json.RawMessage {
 	}
 	text := bytes.TrimSpace(literal)
 	text = text[:len(text)-1] // without its end
-	if bytes.Contains(text, []byte(result.GuideMark)) || bytes.Contains(text, quoted[1:len(quoted)-1]) {
+	if bytes.Contains(text, []byte(result.GuideMark)) || within(text, quoted[1:len(quoted)-1]) {
 		return literal
 	}
 	for endsInNewline(text) {
@@ -81,7 +81,24 @@ func visible(c byte) bool { return c > ' ' && c < 0x7f && c != '\\' && c != '"' 
 // number of backslashes.
 func endsInNewline(text []byte) bool {
 	before, n := bytes.CutSuffix(text, []byte{'n'})
-	return n && (len(before)-len(bytes.TrimRight(before, `\`)))%2 == 1
+	return n && escapes(before)
+}
+
+// escapes reports whether the end of a part of a literal escapes what comes behind it.
+func escapes(before []byte) bool { return (len(before)-len(bytes.TrimRight(before, `\`)))%2 == 1 }
+
+// within reports whether a part of a literal is a part of another one, too: of what it says,
+// since n is no part of \n.
+func within(literal, part []byte) bool {
+	for from := 0; ; from++ {
+		at := bytes.Index(literal[from:], part)
+		if at < 0 {
+			return false
+		}
+		if from += at; !escapes(literal[:from]) {
+			return true
+		}
+	}
 }
 
 // quoteGuide returns the literal of a guide, which nobody changes. That of the last one is

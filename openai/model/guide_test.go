@@ -13,8 +13,8 @@ import (
 // spelled.
 func FuzzAddGuide(f *testing.F) {
 	long := strings.Repeat("You are kind. ", 20)
-	for _, text := range []string{"", " ", "\n", "Be brief.", "Be brief.\n\n", "Ends in \\n", "Ends in \\\n", long + "\"quoted\"\t/", "n", "\\n", "é\n", result.Guide, long + "\n\n" + result.Guide, result.GuideMark + "0]", "Own: \"text\""} {
-		for _, guide := range []string{"", result.Guide, "Own: \"text\"\n"} {
+	for _, text := range []string{"", " ", "\n", "Be brief.", "Be brief.\n\n", "Ends in \\n", "Ends in \\\n", long + "\"quoted\"\t/", "n", "\\n", "é\n", result.Guide, long + "\n\n" + result.Guide, result.GuideMark + "0]", "Own: \"text\"", "all\new", "a new"} {
+		for _, guide := range []string{"", result.Guide, "Own: \"text\"\n", "\n", "new"} {
 			f.Add(text, guide, false)
 			f.Add(text, guide, true)
 		}
