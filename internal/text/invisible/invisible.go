@@ -217,18 +217,24 @@ func Tag(r rune) rune {
 }
 
 // Spell returns a text with each hidden character (see [Hidden]) spelled out, as
-// \u{200b}, so that it can be printed.
+// \u{200b}, and each byte that is of no character, as \x9b, which is a control to a
+// terminal that reads bytes. So it can be printed.
 func Spell(text string) string {
-	if strings.IndexFunc(text, Hidden) < 0 {
+	if strings.IndexFunc(text, Hidden) < 0 && utf8.ValidString(text) {
 		return text
 	}
 	var b strings.Builder
-	for _, r := range text {
-		if Hidden(r) {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, "\\x%02x", text[i])
+		case Hidden(r):
 			fmt.Fprintf(&b, "\\u{%x}", r)
-		} else {
+		default:
 			b.WriteRune(r)
 		}
+		i += size
 	}
 	return b.String()
 }

@@ -160,6 +160,7 @@ func TestSpell(t *testing.T) {
 		"plain\n\tä 👩\u200d💻":     "plain\n\tä 👩\u200d💻",
 		"a\x1b[2J\r\u202eb\u200b": `a\u{1b}[2J\u{d}\u{202e}b\u{200b}`,
 		"\U000e0041":              `\u{e0041}`,
+		"\x9b2Jä\xe4\xff\ufffd":   `\x9b2Jä\xe4\xff` + "\ufffd",
 	} {
 		if got := Spell(in); got != want {
 			t.Errorf("%+q: %+q, want %+q", in, got, want)
