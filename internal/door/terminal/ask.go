@@ -10,6 +10,9 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
@@ -111,12 +114,36 @@ func (a *Asker) visit(ctx context.Context, server, message, address string) (jso
 		return cancelled, nil
 	}
 	a.head(server, message)
-	a.Screen.Printf("  It wants you to visit %s\n  %s\n", a.Screen.Bold(Visible(u.Host)), Visible(address))
+	a.Screen.Printf("  It wants you to visit %s\n  %s\n", a.Screen.Bold(Visible(hostOf(u))), Visible(address))
 	yes, err := a.yes(ctx, "Have you done what it asks for there?")
 	if err != nil || !yes {
 		return declined, err
 	}
 	return accepted, nil
+}
+
+// lookup reads a host as browsers do (Unicode Technical Standard 46).
+var lookup = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.ValidateLabels(false))
+
+// maxName is how long the name of a host can be (RFC 1035, section 2.3.4); to encode a longer
+// one takes the square of its length.
+const maxName = 255 * utf8.UTFMax
+
+// hostOf returns the host of an address, and where it has letters beyond ASCII, which look
+// like others, the name by which it is looked up.
+func hostOf(u *url.URL) string {
+	host := u.Host
+	if len(host) > maxName {
+		return host
+	}
+	if name, err := lookup.ToASCII(u.Hostname()); err == nil && !isASCII(host) {
+		host += " (" + name + ")"
+	}
+	return host
+}
+
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 func (a *Asker) head(server, message string) {

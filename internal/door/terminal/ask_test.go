@@ -56,6 +56,14 @@ func TestAsk(t *testing.T) {
 			typed: "\n", want: `{"action":"decline"}`, screen: []string{"visit evil.example\n"},
 		},
 		{
+			name: "a name that looks like another", q: dragoman.Question{Kind: dragoman.AskURL, Params: json.RawMessage(`{"mode":"url","message":"Log in","url":"https://\u0430pple.example:8443/x"}`)},
+			typed: "\n", want: `{"action":"decline"}`, screen: []string{"visit \u0430pple.example:8443 (xn--pple-43d.example)\n"},
+		},
+		{
+			name: "a name with another dot", q: dragoman.Question{Kind: dragoman.AskURL, Params: json.RawMessage(`{"mode":"url","message":"Log in","url":"https://shop.example%E3%80%82evil.example/x"}`)},
+			typed: "\n", want: `{"action":"decline"}`, screen: []string{"(shop.example.evil.example)\n"},
+		},
+		{
 			name: "an address that is none", q: dragoman.Question{Kind: dragoman.AskURL, Params: json.RawMessage(`{"mode":"url","message":"Log in","url":"javascript:alert(1)"}`)},
 			want: `{"action":"cancel"}`,
 		},
