@@ -135,7 +135,7 @@ func (s *Shelf) read(ctx context.Context, caller string, arguments json.RawMessa
 	base, part, _ := strings.Cut(req.Handle, ".")
 	k := s.get(ctx, caller, base)
 	if k == nil {
-		return wrong("The handle is unknown or has expired. Call the tool again that gave the result.",
+		return wrong("The handle is unknown or has expired. If the tool that gave the result changes nothing, call it again; else go on with what you have.",
 			dragoman.Field{Path: "/handle", Expected: "a handle from meta.truncated of a recent result", Missing: req.Handle == ""})
 	}
 	if req.Offset < 0 {
