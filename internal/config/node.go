@@ -129,7 +129,7 @@ type jsonParser struct {
 	offset int // of the next token
 
 	// The place of counted is known, so that places are found in one pass.
-	counted, line, lineStart int
+	counted, line, column int
 }
 
 // skip moves offset to the next token.
@@ -142,11 +142,14 @@ func (p *jsonParser) skip() {
 
 func (p *jsonParser) place() (line, column int) {
 	for ; p.counted < p.offset; p.counted++ {
-		if p.data[p.counted] == '\n' {
-			p.line, p.lineStart = p.line+1, p.counted+1
+		switch c := p.data[p.counted]; {
+		case c == '\n':
+			p.line, p.column = p.line+1, 0
+		case utf8.RuneStart(c):
+			p.column++
 		}
 	}
-	return p.line + 1, utf8.RuneCount(p.data[p.lineStart:p.offset]) + 1
+	return p.line + 1, p.column + 1
 }
 
 func (p *jsonParser) fail(message string) *Error {

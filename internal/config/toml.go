@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"sort"
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
@@ -21,7 +22,12 @@ func parseTOML(src *source, data []byte) (*node, *Error) {
 		line, column := wrong.Position()
 		return nil, src.errorAt(line, column, "", "this is not valid TOML", "")
 	}
-	b := &tomlBuilder{src: src, root: &node{kind: mapKind, line: 1, column: 1}}
+	b := &tomlBuilder{src: src, data: data, starts: []int{0}, column: 1, root: &node{kind: mapKind, line: 1, column: 1}}
+	for i, c := range data {
+		if c == '\n' {
+			b.starts = append(b.starts, i+1)
+		}
+	}
 	b.parser.Reset(data)
 	table := b.root
 	for b.parser.NextExpression() {
@@ -44,10 +50,14 @@ func parseTOML(src *source, data []byte) (*node, *Error) {
 // A tomlBuilder puts the expressions of a TOML document together.
 type tomlBuilder struct {
 	src    *source
+	data   []byte
+	starts []int // where lines begin
 	parser unstable.Parser
-	root   *node
-	count  int
-	failed *Error
+
+	at, column int // the last byte of which the column is known
+	root       *node
+	count      int
+	failed     *Error
 }
 
 // made returns a new node of a kind at the place of another one's bytes, and counts it.
@@ -62,9 +72,16 @@ func (b *tomlBuilder) made(k kind, at unstable.Range) *node {
 
 // place returns the line and the column, in characters, where bytes begin.
 func (b *tomlBuilder) place(at unstable.Range) (line, column int) {
-	start := b.parser.Shape(at).Start
-	text := b.src.line(start.Line)
-	return start.Line, utf8.RuneCountInString(text[:min(len(text), start.Column-1)]) + 1
+	offset := int(at.Offset)
+	line = sort.SearchInts(b.starts, offset+1) // the parser itself counts from the beginning of the file
+	start, column := b.starts[line-1], 1
+	if start <= b.at && b.at <= offset {
+		start, column = b.at, b.column
+	}
+	if column += utf8.RuneCount(b.data[start:offset]); offset > b.at {
+		b.at, b.column = offset, column
+	}
+	return line, column
 }
 
 // table returns the table that a header names, which is the last one of a list where it

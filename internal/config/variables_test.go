@@ -75,6 +75,39 @@ func FuzzParseTOML(f *testing.F) {
 	})
 }
 
+// TestLargeFiles: what a place costs does not grow with what stands before it.
+func TestLargeFiles(t *testing.T) {
+	last := func(n *node) (at *node) {
+		for at = n; len(at.entries)+len(at.items) > 0; {
+			if len(at.items) > 0 {
+				at = at.items[len(at.items)-1]
+			} else {
+				at = at.entries[len(at.entries)-1].value
+			}
+		}
+		return at
+	}
+	for name, tt := range map[string]struct {
+		text         string
+		line, column int
+	}{
+		"line.json":   {`{"é":[` + strings.Repeat(`"ü",`, 300_000) + "1]}", 1, 7 + 4*300_000},
+		"lines.json":  {`{"é":[` + strings.Repeat("\"ü\",\n", 300_000) + "  1]}", 300_001, 3},
+		"line.toml":   {`"é" = [` + strings.Repeat(`"ü",`, 90_000) + "1]\n", 1, 8 + 4*90_000},
+		"tables.toml": {strings.Repeat("[[x]]\r\n\"é\" = 1\r\n", 33_000) + `"ü" = [[2], 1]`, 66_001, 13},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src, root, failed := foreignTree(name, []byte(tt.text))
+			if failed != nil {
+				t.Fatal(failed)
+			}
+			if at := last(root); at.text != "1" || at.line != tt.line || at.column != tt.column {
+				t.Errorf("%q stands at %d:%d of %d lines; want %d:%d", at.text, at.line, at.column, len(src.lines), tt.line, tt.column)
+			}
+		})
+	}
+}
+
 // checkPlaces checks that each node has a place in the file, and no key stands twice.
 func checkPlaces(t *testing.T, n *node, lines int) {
 	if n.line < 1 || n.line > lines || n.column < 1 {
