@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"runtime"
@@ -123,6 +124,7 @@ func readFile(path string) ([]Record, error) {
 	var records []Record
 	known := map[string]bool{}
 	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, maxFile) // a key may have many rights
 	for n := 1; lines.Scan(); n++ {
 		line := bytes.TrimSpace(lines.Bytes())
 		if len(line) == 0 {
@@ -150,7 +152,7 @@ func parse(line []byte) (r Record, err error) {
 	if err := d.Decode(&r); err != nil {
 		return r, err
 	}
-	if d.More() {
+	if _, err := d.Token(); err != io.EOF {
 		return r, errors.New("more than one object")
 	}
 	return r, r.Check()

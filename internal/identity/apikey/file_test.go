@@ -137,16 +137,36 @@ func TestFileInTrouble(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, append([]byte(strings.TrimSpace(string(text))), "{}\n"...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Get(r.ID); err == nil || errors.Is(err, apikey.ErrUnknown) {
-		t.Errorf("two objects in a line: %v", err)
+	for _, more := range []string{"{}", "}", "] x", ",", "x"} {
+		if err := os.WriteFile(path, []byte(strings.TrimSpace(string(text))+more+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Get(r.ID); err == nil || errors.Is(err, apikey.ErrUnknown) {
+			t.Errorf("%s behind an object: %v", more, err)
+		}
 	}
 	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Get(r.ID); err == nil || errors.Is(err, apikey.ErrUnknown) {
 		t.Errorf("a folder: %v", err)
+	}
+}
+
+// TestManyRights: a key that was added can be read, however long its line is, and others
+// beside it.
+func TestManyRights(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.jsonl")
+	rights := make([]string, 5000)
+	for i := range rights {
+		rights[i] = fmt.Sprintf("tool:server__tool_%d", i)
+	}
+	for _, r := range []apikey.Record{record(t, "ada", rights...), record(t, "bob")} {
+		if err := apikey.Add(path, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all, err := apikey.Read(path); err != nil || len(all) != 2 || len(all[0].Rights) != len(rights) {
+		t.Errorf("%d keys, %v", len(all), err)
 	}
 }
