@@ -120,7 +120,7 @@ func (c *connection) supervise(ctx context.Context) {
 		}
 		failures++
 		level := slog.LevelWarn
-		if failures > 3 && err.Error() == said {
+		if failures > 3 && up == 0 && err.Error() == said {
 			level = slog.LevelDebug // one that is not there is asked for often
 		}
 		said = err.Error()

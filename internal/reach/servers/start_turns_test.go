@@ -105,6 +105,27 @@ func TestLateServerIsUsedSoon(t *testing.T) {
 	}
 }
 
+// A server that comes and goes has both in the log, each time.
+func TestServerThatComesAndGoesInTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		connect := piped(fakemcp.New(fakemcp.Config{Tools: echo}))
+		var log records
+		o := builtin(func(ctx context.Context) mcp.Transport {
+			pipe := connect(ctx).(*mcp.Pipe)
+			time.AfterFunc(2*time.Second, func() { _ = pipe.Writer.Close() })
+			return pipe
+		})
+		o.Logger = log.logger()
+		open(t, map[string]Config{}, o)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		came, went := len(log.with("server connected")), len(log.with("server failed"))
+		if came < 10 || went < came-1 {
+			t.Errorf("it came %d times and went %d times", came, went)
+		}
+	})
+}
+
 // Issue 17, D5: where many local servers start together, they start a few at a time, and
 // those that hang hold up nobody for longer than their turns.
 func TestStartsAreStaggered(t *testing.T) {
