@@ -113,6 +113,19 @@ func (c *converter) escapes(n *ast.StringNode) *Error {
 	}
 }
 
+// tabs judges a value or a key without quotes, since the library leaves tabs out of it:
+// 5 and 6 with a tab between them would be 56.
+func (c *converter) tabs(n ast.Node) *Error {
+	if tok := n.GetToken(); tok.Type != token.SingleQuoteType && tok.Type != token.DoubleQuoteType {
+		for line := range strings.SplitSeq(tok.Origin, "\n") {
+			if strings.Contains(strings.TrimSpace(line), "\t") {
+				return c.fail(n, "a tab stands in text without quotes", `Write a space, or "\t" between double quotes.`)
+			}
+		}
+	}
+	return nil
+}
+
 // unquotedVariable reports whether a line has a ${ outside of quotes, whose braces YAML
 // takes for its own inside of brackets.
 func unquotedVariable(line string) bool {
@@ -188,6 +201,9 @@ func (c *converter) convert(n ast.Node, depth int) (*node, *Error) {
 	}
 	if c.count++; c.count > maxNodes {
 		return nil, c.fail(n, fmt.Sprintf("the document has more than %d values", maxNodes), "")
+	}
+	if err := c.tabs(n); err != nil {
+		return nil, err
 	}
 	out := &node{}
 	out.line, out.column = place(n)
@@ -285,6 +301,9 @@ func (c *converter) mapping(out *node, values []*ast.MappingValueNode, depth int
 				merged = append(merged, value)
 			}
 			continue
+		}
+		if err := c.tabs(pair.Key); err != nil {
+			return nil, err
 		}
 		key := pair.Key.GetToken()
 		if s, ok := pair.Key.(*ast.StringNode); ok {
