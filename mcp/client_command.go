@@ -21,7 +21,7 @@ type Command struct {
 	// three standard streams are set here.
 	New func() *exec.Cmd
 	// Stderr is called with each line, without its end, that the process writes
-	// to standard error; long lines come in pieces of at most 64 KiB. The lines
+	// to standard error, and with no more than the first 64 KiB of it. The lines
 	// are dropped if it is nil. A process that writes more than 4 MiB or 4,000
 	// lines a second waits.
 	Stderr func(line string)
@@ -116,15 +116,16 @@ func (t Command) start(owner *peer) (*process, error) {
 func readLog(ctx context.Context, r io.Reader, f func(string)) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var flood floodMeter
-	for {
+	for long := false; ; {
 		if flood.over() {
 			_ = sleep(ctx, flood.pause()) // at the end the rest is read at once
 		}
 		b, err := lines.ReadSlice('\n')
 		flood.add(len(b))
-		if len(b) > 0 && f != nil {
+		if len(b) > 0 && f != nil && !long {
 			f(strings.TrimRight(string(b), "\r\n"))
 		}
+		long = err == bufio.ErrBufferFull // the rest of the line follows
 		if err != nil && err != bufio.ErrBufferFull {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -284,4 +285,15 @@ func TestWritten(t *testing.T) {
 			t.Errorf("Notify returned after %s", got)
 		}
 	})
+}
+
+// A line of standard error is one line, however long it is: pieces of it would be a flood
+// of lines, and what is hidden in lines could be cut in two by where a piece ends.
+func TestLongLinesOfStderr(t *testing.T) {
+	long, longest := strings.Repeat("x", 1<<20), strings.Repeat("y", 64<<10)
+	var got []string
+	readLog(t.Context(), strings.NewReader("one\n"+long+"\ntwo\r\n"+longest+"\n\nlast"), func(line string) { got = append(got, line) })
+	if want := []string{"one", long[:64<<10], "two", longest, "", "last"}; !slices.Equal(got, want) {
+		t.Errorf("%d lines, want %d: %.100q", len(got), len(want), got)
+	}
 }
