@@ -37,6 +37,8 @@ type world struct {
 	redirects string                                                        // where the server sends requests
 	exchanged func(http.ResponseWriter, *http.Request, map[string]any) bool // answers an exchange of tokens in another way
 	hold      chan struct{}                                                 // nil, or what the token endpoint waits for
+	came      chan struct{}                                                 // nil, or who is told that it waits
+	away      bool                                                          // the token endpoint is
 }
 
 func newWorld(t *testing.T) *world {
@@ -132,12 +134,19 @@ func (w *world) authorize(rw http.ResponseWriter, r *http.Request) {
 
 func (w *world) token(rw http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
-	if hold := w.hold; hold != nil {
+	if hold, came := w.hold, w.came; hold != nil {
 		w.mu.Unlock()
+		if came != nil {
+			came <- struct{}{}
+		}
 		<-hold
 		w.mu.Lock()
 	}
 	w.asked = append(w.asked, r.Form)
+	if w.away {
+		rw.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
 	if r.Form.Get("resource") != w.url() {
 		w.t.Errorf("a token for %q", r.Form.Get("resource"))
 	}

@@ -25,7 +25,10 @@ type machine struct {
 	client *http.Client
 	server string
 	scopes []string // of all challenges so far, since a token for more is for less, too
-	tokens oauth2.TokenSource
+
+	grant     *clientcredentials.Config // nil until the server has wanted a token
+	had       *oauth2.Token             // of it, the last one
+	unrenewed time.Time                 // when renewing that failed last
 
 	failed time.Time // when asking for a token failed last
 	reason error
@@ -36,15 +39,23 @@ type machine struct {
 // basis: what it takes to get a token is in the configuration.
 func (m *machine) basis() string { return "" }
 
-func (m *machine) token(context.Context) (string, error) {
-	if m.tokens == nil {
+func (m *machine) token(ctx context.Context) (string, error) {
+	if m.grant == nil {
 		return "", nil
 	}
-	token, err := m.tokens.Token()
-	if err != nil {
+	if !m.had.Valid() && time.Since(m.unrenewed) >= retryAfter {
+		err := m.ask(ctx, m.grant)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		case err != nil:
+			m.unrenewed = time.Now()
+		}
+	}
+	if !m.had.Expiry.IsZero() && time.Until(m.had.Expiry) <= 0 {
 		return "", nil // the server will say what it wants, and then there is another one
 	}
-	return token.AccessToken, nil
+	return m.had.AccessToken, nil // which is good still, where there is no other
 }
 
 func (m *machine) another(ctx context.Context, shown string, _ *http.Request, res *http.Response) (string, error) {
@@ -55,12 +66,13 @@ func (m *machine) another(ctx context.Context, shown string, _ *http.Request, re
 		return "", m.wanted()
 	}
 	if err := m.authorize(ctx, res); err != nil {
-		if ctx.Err() == nil {
-			m.failed, m.reason = time.Now(), err
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
 		}
+		m.failed, m.reason = time.Now(), err
 		return "", err
 	}
-	return m.token(ctx)
+	return m.had.AccessToken, nil
 }
 
 func (m *machine) useless(token string, _ *http.Response) *LoginError {
@@ -95,15 +107,17 @@ func (m *machine) authorize(ctx context.Context, res *http.Response) error {
 		return fmt.Errorf("%s has no metadata", m.config.Issuer)
 	}
 	m.scopes = union(m.scopes, challenged(res))
-	c := clientcredentials.Config{
+	return m.ask(ctx, &clientcredentials.Config{
 		ClientID: m.config.ClientID, ClientSecret: m.config.ClientSecret.Reveal(), TokenURL: server.TokenEndpoint, Scopes: m.scopes,
 		EndpointParams: url.Values{"resource": {resource.Resource}}, AuthStyle: authStyle(server.TokenEndpointAuthMethodsSupported),
-	}
-	// The source outlives the request.
-	source := c.TokenSource(context.WithValue(context.Background(), oauth2.HTTPClient, m.client))
-	token, err := source.Token()
+	})
+}
+
+// ask asks for a token, and keeps it and how it was asked for.
+func (m *machine) ask(ctx context.Context, grant *clientcredentials.Config) error {
+	token, err := grant.Token(context.WithValue(ctx, oauth2.HTTPClient, m.client))
 	if err != nil {
-		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.ErrorCode != "" {
 			return fmt.Errorf("%s refuses: %s", m.config.Issuer, known(refused.ErrorCode))
 		}
 		return fmt.Errorf("%s cannot be asked for a token", m.config.Issuer)
@@ -111,7 +125,7 @@ func (m *machine) authorize(ctx context.Context, res *http.Response) error {
 	if err := check(token); err != nil {
 		return err
 	}
-	m.tokens = source
+	m.grant, m.had = grant, token
 	return nil
 }
 

@@ -48,7 +48,7 @@ type Transport struct {
 	server *url.URL
 	client *http.Client // for authorization servers
 
-	mu     sync.Mutex
+	turn   chan struct{} // of those who ask the source: a lock that can be waited for with a context; has room for one
 	source source
 
 	last struct { // refusal of the server
@@ -78,7 +78,7 @@ func NewTransport(next http.RoundTripper, o TransportOptions) (*Transport, error
 	if err != nil {
 		return nil, err
 	}
-	t := &Transport{next: next, server: u}
+	t := &Transport{next: next, server: u, turn: make(chan struct{}, 1)}
 	switch o.Config.Grant {
 	case ClientCredentialsGrant:
 		t.client = newClient(u, o.Config.Issuer)
@@ -158,15 +158,30 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	if res, err = t.next.RoundTrip(again); err == nil && wanting(res) {
-		t.refused(t.useless(another, res))
+		if stuck, err := t.useless(r.Context(), another, res); err == nil {
+			t.refused(stuck)
+		}
 	}
 	return res, err
 }
 
-func (t *Transport) useless(token string, res *http.Response) *LoginError {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.source.useless(token, plainChallenge(res))
+// take waits until it is one's turn to ask the source. done ends the turn.
+func (t *Transport) take(ctx context.Context) (done func(), err error) {
+	select {
+	case t.turn <- struct{}{}:
+		return func() { <-t.turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (t *Transport) useless(ctx context.Context, token string, res *http.Response) (*LoginError, error) {
+	done, err := t.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return t.source.useless(token, plainChallenge(res)), nil
 }
 
 func with(r *http.Request, token string) *http.Request {
@@ -186,16 +201,22 @@ func wanting(res *http.Response) bool {
 
 // Token returns the token that a request would be sent with; empty for none.
 func (t *Transport) Token(ctx context.Context) (string, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	done, err := t.take(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer done()
 	return t.source.token(ctx)
 }
 
 // another gets another token than the one that a server did not want.
 func (t *Transport) another(r *http.Request, res *http.Response, shown string) (string, error) {
 	defer res.Body.Close()
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	done, err := t.take(r.Context())
+	if err != nil {
+		return "", err
+	}
+	defer done()
 	if now, err := t.source.token(r.Context()); err != nil || now != shown {
 		return now, err // somebody else got one meanwhile
 	}
