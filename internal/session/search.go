@@ -79,12 +79,12 @@ func (s searchable) find(ctx context.Context, call dragoman.Call) (dragoman.Resu
 		return dragoman.Result{}, err
 	}
 	index := s.searches.Of(whole)
-	matches := index.Search(wanted.Query, wholeMatches+briefMatches, func(t *dragoman.Tool) bool {
+	keep := func(t *dragoman.Tool) bool {
 		own := mine.Tools.Exact(t.Name)
 		return t.Quarantined == nil && own != nil && own.Pin == t.Pin && own.Quarantined == nil && !(s.want.Client && AppOnly(*t))
-	})
-	shown := s.shown(matches)
-	shown.Hint = hint(shown, index.Unknown(wanted.Query))
+	}
+	shown := s.shown(index.Search(wanted.Query, wholeMatches+briefMatches, keep))
+	shown.Hint = hint(shown, index.Unknown(wanted.Query, keep))
 	answer, err := json.Marshal(shown)
 	if err != nil {
 		return dragoman.Result{}, err

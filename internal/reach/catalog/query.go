@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dragoman-mcp/dragoman"
 )
 
 // A query is what is searched for.
@@ -11,8 +13,15 @@ type query struct {
 	concepts []concept
 	actions  action // what the tool is to do; 0 where nothing says so
 	plural   bool   // it is about many things
-	unknown  []string
-	known    int // words beside those, and beside verbs
+	words    []wanted
+}
+
+// A wanted word is one of a query, with what it may be called; nothing where no tool has a word
+// for it.
+type wanted struct {
+	word    string
+	concept concept
+	verb    bool
 }
 
 // A concept is one of the things that a query names, with everything that it may be
@@ -21,7 +30,7 @@ type concept []alternative
 
 // Bounds of a query: models were seen to search for whole paragraphs.
 const (
-	maxQuery    = 64 // concepts
+	maxQuery    = 64 // words
 	maxQueryLen = 4 << 10
 	maxBegun    = 16 // words that begin with one that no tool has
 	maxUnknown  = 8  // words that are told
@@ -49,7 +58,7 @@ func (x *Index) read(text string) (q query) {
 	})
 	q.plural = plural(text)
 	v, seen := words(), map[string]bool{}
-	for i := 0; i < len(stems) && len(q.concepts) < maxQuery; {
+	for i := 0; i < len(stems) && len(q.words) < maxQuery; {
 		n := v.phrase(stems[i:])
 		text := stems[i]
 		if n > 1 {
@@ -60,13 +69,10 @@ func (x *Index) read(text string) (q query) {
 		}
 		if !seen[text] && (n > 1 || !idle[text]) {
 			seen[text] = true
-			if c := x.concept(text, plain[i], n); len(c) > 0 {
+			c := x.concept(text, plain[i], n)
+			q.words = append(q.words, wanted{plain[i], c, v.asked[text] != 0})
+			if len(c) > 0 {
 				q.concepts = append(q.concepts, c)
-				if v.asked[text] == 0 {
-					q.known++
-				}
-			} else if r, _ := utf8.DecodeRuneInString(plain[i]); !isPiece(r) {
-				q.unknown = append(q.unknown, plain[i])
 			}
 		}
 		i += n
@@ -142,13 +148,30 @@ func oneApart(one, other string) bool {
 
 // Unknown returns the words of a search that no tool knows, the first ones, where they are most
 // of it beside verbs: what is found then is rather something else. A name or two that is to be
-// the argument of a tool is none of that.
-func (x *Index) Unknown(words string) []string {
-	q := x.read(words)
-	if len(q.unknown) <= q.known {
+// the argument of a tool is none of that. Of tools for which keep reports false nothing is told.
+func (x *Index) Unknown(words string, keep func(*dragoman.Tool) bool) (unknown []string) {
+	known := 0
+	for _, a := range x.read(words).words {
+		switch r, _ := utf8.DecodeRuneInString(a.word); {
+		case x.knows(a.concept, keep):
+			if !a.verb {
+				known++
+			}
+		case !isPiece(r):
+			unknown = append(unknown, a.word)
+		}
+	}
+	if len(unknown) <= known {
 		return nil
 	}
-	return q.unknown[:min(len(q.unknown), maxUnknown)]
+	return unknown[:min(len(unknown), maxUnknown)]
+}
+
+// knows reports whether tools that are kept have the words for a concept.
+func (x *Index) knows(c concept, keep func(*dragoman.Tool) bool) bool {
+	kept := func(p posting) bool { return keep == nil || keep(&x.tools[p.tool]) }
+	lacks := func(w string) bool { return !slices.ContainsFunc(x.terms[w].postings, kept) }
+	return slices.ContainsFunc(c, func(a alternative) bool { return !slices.ContainsFunc(a.words, lacks) })
 }
 
 func (x *Index) has(words []string) bool {

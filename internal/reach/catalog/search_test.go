@@ -141,7 +141,19 @@ func TestSearchForgives(t *testing.T) {
 	for words, want := range map[string]string{
 		"get the weather forecast": "weather forecast", "calendar of Berlin": "", "crear un evento": "crear un evento", "calender": "", "天气": "", "": "", "get": "",
 	} {
-		if got := strings.Join(index.Unknown(words), " "); got != want {
+		if got := strings.Join(index.Unknown(words, nil), " "); got != want {
+			t.Errorf("of %q nothing is known of %q, want %q", words, got, want)
+		}
+	}
+}
+
+// TestUnknownTellsNothingOfOthers: whether a tool that is not somebody's has a word is nobody's
+// business.
+func TestUnknownTellsNothingOfOthers(t *testing.T) {
+	index := NewIndex(dragoman.NewTools(Name([]dragoman.Tool{described("a", "list_files", "Lists files."), described("b", "payroll", "Salaries.")}, Config{})), nil)
+	mine := func(tool *dragoman.Tool) bool { return tool.Server == "a" }
+	for _, words := range []string{"list payroll salary", "list qwertz asdfgh"} {
+		if got, want := strings.Join(index.Unknown(words, mine), " "), strings.TrimPrefix(words, "list "); got != want {
 			t.Errorf("of %q nothing is known of %q, want %q", words, got, want)
 		}
 	}
