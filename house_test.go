@@ -22,7 +22,7 @@ var rooms = []string{"text", "observe", "wire", "state", "identity", "judge", "s
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
 	// What knows nothing of tools.
-	{"internal/text/glob", "internal/text/clip", "internal/text/secret", "internal/text/invalid", "internal/text/invisible", "internal/text/qualified", "internal/text/pattern"},
+	{"internal/text/glob", "internal/text/clip", "internal/text/secret", "internal/text/invalid", "internal/text/invisible", "internal/text/qualified", "internal/text/pattern", "internal/text/hostname"},
 	{"internal/text/canonical", "internal/text/commandline", "internal/text/poison"},
 	{"internal/observe"},
 	{"internal/observe/otlp", "internal/observe/prometheus", "internal/observe/logbuffer", "internal/observe/loglevel"},

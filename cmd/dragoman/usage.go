@@ -76,7 +76,7 @@ them alone, and with --json one on a line.`,
 			case err != nil:
 				return err
 			case asJSON:
-				e := json.NewEncoder(os.Stdout)
+				e := json.NewEncoder(terminal.Documents(os.Stdout))
 				for _, r := range rows {
 					if err := e.Encode(r); err != nil {
 						return err
@@ -187,7 +187,7 @@ func budgets(ctx context.Context, db *store.DB, all []budget.Budget, who string,
 		states = slices.DeleteFunc(states, func(s budget.State) bool { return s.Caller != "" && s.Caller != who })
 	}
 	if asJSON {
-		e := json.NewEncoder(os.Stdout)
+		e := json.NewEncoder(terminal.Documents(os.Stdout))
 		for i := range states {
 			if err := e.Encode(&states[i]); err != nil {
 				return err

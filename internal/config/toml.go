@@ -3,7 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
@@ -73,7 +73,7 @@ func (b *tomlBuilder) made(k kind, at unstable.Range) *node {
 // place returns the line and the column, in characters, where bytes begin.
 func (b *tomlBuilder) place(at unstable.Range) (line, column int) {
 	offset := int(at.Offset)
-	line = sort.SearchInts(b.starts, offset+1) // the parser itself counts from the beginning of the file
+	line, _ = slices.BinarySearch(b.starts, offset+1) // the parser itself counts from the beginning of the file
 	start, column := b.starts[line-1], 1
 	if start <= b.at && b.at <= offset {
 		start, column = b.at, b.column

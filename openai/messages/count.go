@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // What is not text counts for so many tokens, about what APIs take for a picture of
@@ -68,5 +69,5 @@ func thirds(value json.RawMessage) int {
 	if rawjson.Kind(value) == '"' {
 		n -= len(`""`)
 	}
-	return (n + 2) / 3
+	return model.TokensIn(n)
 }

@@ -146,8 +146,12 @@ func (d *Dialogue) OfferedTokens() int {
 	for _, part := range d.ours.functions {
 		bytes += len(part)
 	}
-	return (bytes + 2) / 3
+	return TokensIn(bytes)
 }
+
+// TokensIn returns about how many tokens a model makes of so many bytes: a third of them, as
+// [result.EstimateTokens] comes to for any script. It is high rather than low.
+func TokensIn(bytes int) int { return (bytes + 2) / 3 }
 
 // Next asks the model for its next message. With last true our tools are withheld,
 // as far as the history allows that, so that the user gets an answer.

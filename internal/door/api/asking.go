@@ -44,9 +44,10 @@ type asking interface {
 	// rename gives it the name by which the upstream knows its model.
 	rename(model string)
 	// plain returns its body without what is for us alone, for an upstream of the same
-	// API where none of our tools is offered; nil where the upstream speaks another one, or
-	// its history has to be made whole, so that a conversation without tools has to do.
-	plain(ctx context.Context) json.RawMessage
+	// API where none of our tools is offered: there is none, or why is not empty. It is
+	// nil where the upstream speaks another one, or the history has to be made whole, so
+	// that a conversation without tools has to do.
+	plain(ctx context.Context, why string) json.RawMessage
 	// converse makes a conversation of it that answers on w, in a session.
 	converse(w http.ResponseWriter, options chat.Options, s *session.Session) (conversation, error)
 }
@@ -151,7 +152,7 @@ func (a *API) respond(on wire, w http.ResponseWriter, r *http.Request, request a
 		}
 	}
 	if !offer && s.Upstream.Speaks(on.name) {
-		if plain := request.plain(r.Context()); plain != nil {
+		if plain := request.plain(r.Context(), why); plain != nil {
 			w.Header().Set(wireHeader, "relayed")
 			a.relayTo(w, r, s.Upstream, relayed{who: who, body: plain, model: said.model, meter: a.Sessions.Gate().Meter(who, said.model)})
 			run.Answered = true

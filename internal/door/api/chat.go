@@ -36,8 +36,8 @@ func (c chatAsking) about() about {
 
 func (c chatAsking) rename(model string) { c.Rename(model) }
 
-func (c chatAsking) plain(ctx context.Context) json.RawMessage {
-	if why := c.Withhold(); (why == "" || why == notAsked) && c.memory != nil && c.Remembered(ctx, c.memory, c.caller) {
+func (c chatAsking) plain(ctx context.Context, why string) json.RawMessage {
+	if (why == "" || why == notAsked) && c.memory != nil && c.Remembered(ctx, c.memory, c.caller) {
 		return nil
 	}
 	return c.Plain()

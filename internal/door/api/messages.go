@@ -83,7 +83,7 @@ func (m messagesAsking) about() about {
 
 func (m messagesAsking) rename(model string) { m.Rename(model) }
 
-func (m messagesAsking) plain(context.Context) json.RawMessage { return nil }
+func (m messagesAsking) plain(context.Context, string) json.RawMessage { return nil }
 
 func (m messagesAsking) converse(w http.ResponseWriter, options chat.Options, _ *session.Session) (conversation, error) {
 	return messages.New(m.Request, w, messages.Options{Options: options, Seals: m.seals})

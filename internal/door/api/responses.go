@@ -146,7 +146,7 @@ func (q responsesAsking) about() about {
 
 func (q responsesAsking) rename(model string) { q.Rename(model) }
 
-func (q responsesAsking) plain(context.Context) json.RawMessage {
+func (q responsesAsking) plain(context.Context, string) json.RawMessage {
 	if !q.Native() || q.Ours() || q.kept != nil {
 		return nil
 	}

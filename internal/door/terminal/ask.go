@@ -12,10 +12,9 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"golang.org/x/net/idna"
-
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
+	"github.com/dragoman-mcp/dragoman/internal/text/hostname"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -122,21 +121,14 @@ func (a *Asker) visit(ctx context.Context, server, message, address string) (jso
 	return accepted, nil
 }
 
-// lookup reads a host as browsers do (Unicode Technical Standard 46).
-var lookup = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.ValidateLabels(false))
-
-// maxName is how long the name of a host can be (RFC 1035, section 2.3.4); to encode a longer
-// one takes the square of its length.
-const maxName = 255 * utf8.UTFMax
-
 // hostOf returns the host of an address, and where it has letters beyond ASCII, which look
 // like others, the name by which it is looked up.
 func hostOf(u *url.URL) string {
 	host := u.Host
-	if len(host) > maxName {
+	if len(host) > hostname.Max {
 		return host
 	}
-	if name, err := lookup.ToASCII(u.Hostname()); err == nil && !isASCII(host) {
+	if name, err := hostname.Lookup.ToASCII(u.Hostname()); err == nil && !isASCII(host) {
 		host += " (" + name + ")"
 	}
 	return host

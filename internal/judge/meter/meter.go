@@ -118,7 +118,7 @@ func Sending(ctx context.Context) (context.Context, func(error) bool) {
 }
 
 // ofRequest is what a request of so many bytes is taken to cost, in tokens.
-func ofRequest(sent int64) int64 { return (sent + 2) / 3 }
+func ofRequest(sent int64) int64 { return int64(model.TokensIn(int(sent))) }
 
 // An answer is the body of one, which is counted as it is read.
 type answer struct {

@@ -3,13 +3,13 @@ package policy
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
+	"github.com/dragoman-mcp/dragoman/internal/text/hostname"
 	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 	"github.com/dragoman-mcp/dragoman/internal/wire/addresses"
 )
@@ -213,18 +213,14 @@ func (s *speller) authority(scheme, rest, port string) {
 	}
 }
 
-// Two profiles by which readers look up a host: in the letters that others, and Punycode,
-// stand for, and without what is ignored (Unicode Technical Standard 46, section 4). Readers
-// of IDNA2003, such as Python's, take some letters for others, with which it may be another
-// host to those of today (section 4.1.2, Deviations).
-var (
-	today  = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.ValidateLabels(false))
-	before = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.ValidateLabels(false), idna.Transitional(true))
-)
+// before is the profile of readers of IDNA2003, such as Python's, who take some letters for
+// others, with which it may be another host to those of today (Unicode Technical Standard 46,
+// section 4.1.2, Deviations).
+var before = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.ValidateLabels(false), idna.Transitional(true))
 
 // lookedUp returns a host as it is looked up; what names none as far as it can be read.
 func lookedUp(host string) string {
-	name, _ := today.ToUnicode(host)
+	name, _ := hostname.Lookup.ToUnicode(host)
 	if name == "" {
 		name = strings.ToLower(host)
 	}
@@ -243,13 +239,10 @@ func inOneForm(host string) string {
 	return "[" + addr.String() + "]"
 }
 
-// maxHost is how long a host can be whose name has 255 bytes (RFC 1035, section 2.3.4).
-const maxHost = 255 * utf8.UTFMax
-
 // deviating returns a host that is looked up in Punycode, and as readers of IDNA2003 look it
 // up. One that is too long is none, and encoding it would take the square of its length.
 func deviating(host string) (encoded, then string) {
-	if len(host) > maxHost {
+	if len(host) > hostname.Max {
 		return host, host
 	}
 	encoded, _ = idna.Punycode.ToASCII(host)

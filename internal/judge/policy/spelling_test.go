@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/text/hostname"
 )
 
 // A rule that denies a URI denies each spelling of it that a server may take for the same:
@@ -374,7 +375,7 @@ func TestLookedUp(t *testing.T) {
 // TestLongHosts: a host that is too long to be one is not encoded, which would take the square
 // of its length.
 func TestLongHosts(t *testing.T) {
-	long := strings.Repeat("\u00fc", maxHost)
+	long := strings.Repeat("\u00fc", hostname.Max)
 	if encoded, then := deviating(long); encoded != long || then != long {
 		t.Error("it was encoded")
 	}

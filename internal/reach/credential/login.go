@@ -92,7 +92,9 @@ func newLogin(a Account, o LoginOptions) (*login, error) {
 // use makes requests of the server, which is where somebody is sent to log in.
 func (l *login) use(ctx context.Context, next http.RoundTripper) error {
 	defer l.client.CloseIdleConnections()
-	err := l.o.Use(ctx, &http.Client{Transport: &Transport{next: next, server: l.server, client: l.client, source: l, turn: make(chan struct{}, 1)}})
+	t := newTransport(next, l.server)
+	t.client, t.source = l.client, l
+	err := l.o.Use(ctx, &http.Client{Transport: t})
 	if err != nil && l.failed != nil {
 		err = l.failed // whatever came of it
 	}

@@ -72,13 +72,18 @@ type TransportOptions struct {
 	Subjects *Subjects
 }
 
+// newTransport returns a transport for a server, around another one, that has no source yet.
+func newTransport(next http.RoundTripper, server *url.URL) *Transport {
+	return &Transport{next: next, server: server, turn: make(chan struct{}, 1)}
+}
+
 // NewTransport returns a transport for a server, around another one.
 func NewTransport(next http.RoundTripper, o TransportOptions) (*Transport, error) {
 	u, err := url.Parse(o.Account.Server)
 	if err != nil {
 		return nil, err
 	}
-	t := &Transport{next: next, server: u, turn: make(chan struct{}, 1)}
+	t := newTransport(next, u)
 	switch o.Config.Grant {
 	case ClientCredentialsGrant:
 		t.client = newClient(u, o.Config.Issuer)
