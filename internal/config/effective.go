@@ -179,6 +179,15 @@ func hideInText(text string) string {
 
 func hideInURL(text string) string {
 	address, query, hasQuery := strings.Cut(text, "?")
+	address = webAddress.ReplaceAllStringFunc(address, func(web string) string {
+		segments := strings.Split(web, "/")
+		for i, segment := range segments {
+			if i > 2 && secret.IsSegment(segment) { // behind scheme and host
+				segments[i] = secret.Hidden
+			}
+		}
+		return strings.Join(segments, "/")
+	})
 	address = userInfo.ReplaceAllLiteralString(address, "://"+secret.Hidden+"@")
 	if !hasQuery {
 		return address

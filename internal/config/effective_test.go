@@ -173,9 +173,11 @@ mcpServers:
     url: https://a.test/mcp?apiKey=canary&profile=me
     headers: {X-Y: "${CANARY}"}
     timeout: 1h
+  c:
+    url: https://a.test/s/c4n4ry0123456789abcd/mcp?v=2
 `, "PORT", "1234", "CANARY", "canary", "CANARY_URL", "http://a.test/canary")
 	got := string(config.Effective(f))
-	if strings.Contains(got, "canary") {
+	if strings.Contains(got, "canary") || strings.Contains(got, "c4n4ry") {
 		t.Errorf("a secret shows")
 	}
 	want := `listen: 127.0.0.1:1234
@@ -240,6 +242,14 @@ mcpServers:
     transport: auto
     era: auto
     timeout: 1h
+    startup_timeout: 30s
+    max_in_flight: 16
+    share: all
+  c:
+    url: "https://a.test/s/***/mcp?v=2"
+    transport: auto
+    era: auto
+    timeout: 2m
     startup_timeout: 30s
     max_in_flight: 16
     share: all

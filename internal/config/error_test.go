@@ -409,6 +409,7 @@ func TestErrorsShowNoSecret(t *testing.T) {
 		"bearer":                  `mcpServers: {a: {command: x, args: ["--header", "X-Y: Bearer canary"], y: 1}}`,
 		"URL with a password":     `mcpServers: {a: {url: "ftp://me:canary@a.test"}}`,
 		"URL with a query":        `mcpServers: {a: {url: "ftp://a.test/?x=canary"}}`,
+		"URL with a key in it":    `mcpServers: {a: {url: "https://a.test/s/canary0123456789abcd/mcp", y: 1}}`,
 		"minified JSON":           `{"mcpServers":{"a":{"command":"x","env":{"A":"canary"},"y":1}}}`,
 		"JSON over lines":         "{\"mcpServers\": {\"a\": {\n  \"env\": {\n    \"A\": [\"canary\"]\n}}}}",
 		"known key format":        `mcpServers: {a: {command: sk-canary, y: 1}}`,

@@ -321,10 +321,10 @@ func (u *Upstream) ModelName(requested string) string {
 // dialect.
 func (u *Upstream) Host() string { return u.BaseURL.Host }
 
-// String returns the address of the upstream without its query, which may hold
-// a secret.
+// String returns the address of the upstream without its query, and without what looks
+// like a secret in its path.
 func (u *Upstream) String() string {
-	return u.BaseURL.Scheme + "://" + u.BaseURL.Host + u.BaseURL.EscapedPath()
+	return u.mask.Hide(u.BaseURL.Scheme + "://" + u.BaseURL.Host + u.BaseURL.EscapedPath())
 }
 
 // GoString is String, so that %#v does not show the key.

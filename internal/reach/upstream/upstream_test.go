@@ -42,6 +42,7 @@ func TestForFirstMatchWins(t *testing.T) {
 		{Match: "gpt-*", BaseURL: "http://two.test/v1/", APIKey: secret.New("k")},
 		{Match: "fast", BaseURL: "http://three.test/v1", Name: "meta/llama-3"},
 		{Match: "meta/*", BaseURL: "http://three.test/v1", Headers: secret.Map(map[string]string{"api_key": "k"})},
+		{Match: "secret", BaseURL: "http://four.test/3f2b9c1e-7a60-4d0b-9e55-0c1d2e3f4a5b/v1?key=k"},
 		{Match: "practice", BaseURL: upstream.RehearsalURL},
 	}, upstream.Options{Rehearsal: rehearsal{}})
 	if err != nil {
@@ -55,6 +56,7 @@ func TestForFirstMatchWins(t *testing.T) {
 		{"gpt-5-mini", "http://two.test/v1", "gpt-5-mini", true, false},
 		{"fast", "http://three.test/v1", "meta/llama-3", false, false},
 		{"meta/llama-3", "http://three.test/v1", "meta/llama-3", true, false},
+		{"secret", "http://four.test/***/v1", "secret", false, false},
 		{"practice", "http://rehearsal.invalid/v1", "practice", false, true},
 	}
 	for _, tt := range tests {

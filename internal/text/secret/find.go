@@ -3,6 +3,7 @@ package secret
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,10 @@ var (
 	// sound like a secret is none: it is in half of all messages.
 	variable = regexp.MustCompile(`(?i)(` + names + `|pass|sig|code|cookie|session|salt|pin)`)
 	ordinary = regexp.MustCompile(`^([A-Za-z]+|~?(/[\w .-]+){2,}/?)$`)
+	// Who has the whole address of some servers has all their rights: it holds a key or a
+	// UUID that nobody can guess. No word, version or date is as long without a break.
+	uuid     = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	unbroken = regexp.MustCompile(`[A-Za-z0-9]{16,}`)
 )
 
 // IsFlag reports whether an argument is a flag whose value, which is the argument
@@ -26,6 +31,17 @@ func IsFlag(argument string) bool { return flag.MatchString(argument) }
 // IsParameter reports whether the parameter of an address holds a secret by its name.
 func IsParameter(name string) bool { return parameter.MatchString(name) }
 
+// IsSegment reports whether the segment of an address's path is a secret by its look, such
+// as the last but one of https://a.test/s/8f3ca09be1d74c52aa10/mcp.
+func IsSegment(segment string) bool {
+	if uuid.MatchString(segment) {
+		return true
+	}
+	return slices.ContainsFunc(unbroken.FindAllString(segment, -1), func(run string) bool {
+		return strings.ContainsAny(run, "0123456789") && strings.Trim(run, "0123456789") != ""
+	})
+}
+
 // Assigned returns where the secret begins in a text such as --token=x or
 // Authorization: Bearer x; ok is false where there is none.
 func Assigned(text string) (at int, ok bool) {
@@ -33,7 +49,8 @@ func Assigned(text string) (at int, ok bool) {
 	return at, at > 0 && at < len(text)
 }
 
-// InAddress returns the secrets in an address: of its user, and of its parameters.
+// InAddress returns the secrets in an address: of its user, of its parameters, and, where it
+// is one of the web, of its path.
 func InAddress(address string) (found []Text) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -42,6 +59,13 @@ func InAddress(address string) (found []Text) {
 	if password, ok := u.User.Password(); ok {
 		// Together they are what is sent (RFC 7617).
 		found = append(found, New(password), New(u.User.Username()+":"+password))
+	}
+	if u.Scheme == "http" || u.Scheme == "https" {
+		for segment := range strings.SplitSeq(u.Path, "/") {
+			if IsSegment(segment) {
+				found = append(found, New(segment))
+			}
+		}
 	}
 	for name, values := range u.Query() {
 		for _, value := range values {
