@@ -60,6 +60,9 @@ func (c *Conversation) toNative() *model.NativeRequest {
 	o := r.object.Clone()
 	o.Set("model", rawjson.Quote(r.upstream))
 	o.Delete("background") // which is done here
+	if r.Background {
+		o.Delete("background_options")
+	}
 	if r.Stream {
 		o.Set("stream", json.RawMessage("true"))
 	}

@@ -88,6 +88,17 @@ func playNative(t *testing.T, archive *txtar.Archive) *txtar.Archive {
 	})
 }
 
+// What is made in the background is made so here: the API is asked as for any other, without
+// what it takes for nothing else.
+func TestBackgroundIsOurs(t *testing.T) {
+	p := newNative(t)
+	p.native.Say(fakeresponses.Answer{Items: []json.RawMessage{json.RawMessage(`{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"Hi"}]}`)}})
+	got := p.say(`{"model":"m","input":"x","background":true,"background_options":{"completion_window":"soonest","continuation_id":"c"}}`)
+	if got.status != http.StatusOK || len(p.asked) != 1 || p.asked[0].Get("background") != nil || p.asked[0].Get("background_options") != nil {
+		t.Errorf("%d %s, asked %d times", got.status, got.body, len(p.asked))
+	}
+}
+
 // tell tells the API, and a second one, what to say.
 func (p *player) tell(data string, bare *fakeresponses.API) {
 	var a fakeresponses.Answer

@@ -89,7 +89,7 @@ func (r *Request) readBasics() (err error) {
 	if !rawjson.IsNull(r.object.Get("prompt")) && !r.native {
 		return model.Invalid("prompt", "Prompts that are kept at OpenAI are not known here: send instructions and input.")
 	}
-	if r.Background, err = model.Boolean(r.object, "background"); err != nil {
+	if err = r.readBackground(); err != nil {
 		return err
 	}
 	if r.Stream, err = model.Boolean(r.object, "stream"); err != nil {
@@ -114,6 +114,19 @@ func (r *Request) readBasics() (err error) {
 		}
 	}
 	return r.readInclude()
+}
+
+// readBackground reads whether the response is made without its client. It is made at once, for
+// what that costs, so that nobody is promised hours for less.
+func (r *Request) readBackground() (err error) {
+	if r.Background, err = model.Boolean(r.object, "background"); err != nil || !r.Background {
+		return err
+	}
+	window := rawjson.Find(r.object.Get("background_options"), "completion_window")
+	if soon, _ := rawjson.String(window); !rawjson.IsNull(window) && soon != "soonest" {
+		return model.Invalid("background_options.completion_window", "A response in the background is made at once here, at the usual price: \"completion_window\" can be soonest, or left out.")
+	}
+	return nil
 }
 
 // readBounds reads what bounds the answer, which is a native API's own business.
