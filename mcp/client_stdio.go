@@ -9,6 +9,8 @@ import (
 	"io"
 	"log/slog"
 	"strconv"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // Pipe is a [Transport] over two byte streams, with one message on each line:
@@ -238,8 +240,12 @@ func (l *lineReader) next() ([]byte, error) {
 	var buf []byte
 	for {
 		part, err := l.r.ReadSlice('\n')
+		if err == io.EOF {
+			if last := bytes.TrimSpace(append(buf, part...)); whole(last, l.limit) {
+				return last, nil
+			}
+		}
 		if err != nil && err != bufio.ErrBufferFull {
-			// A last line without its end is no message: it may be half of one.
 			return nil, err
 		}
 		if int64(len(buf)+len(part)) > l.limit+1 {
@@ -253,6 +259,12 @@ func (l *lineReader) next() ([]byte, error) {
 			return bytes.TrimSpace(buf), nil
 		}
 	}
+}
+
+// whole reports whether the last line of a stream, which has no end, is a message all the
+// same: an object ends with its brace, and half of one is none.
+func whole(last []byte, limit int64) bool {
+	return int64(len(last)) <= limit && bytes.HasPrefix(last, []byte("{")) && rawjson.Check(last) == nil
 }
 
 // skip reads to the end of a line that is too long. It gives up, and the

@@ -228,6 +228,20 @@ func TestLines(t *testing.T) {
 	if want := fmt.Sprint([]string{"a", "", long[:90], "long", "b", "EOF"}); fmt.Sprint(got) != want {
 		t.Errorf("got %q", got)
 	}
+	// A last line without its end is a message where it is a whole object.
+	for text, want := range map[string]string{
+		`{"id":1} `: `{"id":1}`, "b\n" + `{"id":"` + long[:50] + `"}`: `{"id":"` + long[:50] + `"}`,
+		`{"id":1`: "", "12": "", "{}" + long: "", `{"id":"` + long + `"}`: "",
+	} {
+		r = lineReader{r: bufio.NewReaderSize(strings.NewReader(text), 16), limit: 100}
+		last, line, err := "", []byte(nil), error(nil)
+		for line, err = r.next(); err == nil; line, err = r.next() {
+			last = string(line)
+		}
+		if last != want || err == nil {
+			t.Errorf("%.20q…: the last is %q, %v", text, last, err)
+		}
+	}
 	r = lineReader{r: bufio.NewReaderSize(endless{}, 16), limit: 100}
 	if _, err := r.next(); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("an endless line: %v", err)
