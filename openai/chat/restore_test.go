@@ -3,6 +3,7 @@ package chat
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -268,6 +269,64 @@ func TestAgentsOfOneConversation(t *testing.T) {
 				if got != want {
 					t.Errorf("agent %d has what tools said to %q, want %q", agent, got, want)
 				}
+			}
+		})
+	}
+}
+
+// TestBrokenOff: a person who stops an answer and says something else goes on behind what tools
+// did for it, where the request names its conversation, or an id of ours in it does. Where the
+// same is asked again, what was stopped is over; so is it for another conversation that begins
+// with the same words.
+func TestBrokenOff(t *testing.T) {
+	const (
+		front  = `{"role":"system","content":"It is %s."},`
+		asked  = `{"role":"user","content":"Go."}`
+		next   = `,{"role":"user","content":"And now?"}`
+		part   = `,{"role":"assistant","content":"We"}`
+		fine   = `,{"role":"assistant","content":"Fine."}`
+		named  = `,"prompt_cache_key":"one"`
+		called = `weather__get","arguments`
+	)
+	id := recall.ReadID + strings.Repeat("A", 22)
+	own := fmt.Sprintf(`,{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"mine","arguments":"{}"}}]},{"role":"tool","tool_call_id":%q,"content":"one"}`, id, id)
+	long := `{"role":"user","content":"` + strings.Repeat("Go on. ", 40) + `"}`
+	for _, tc := range []struct {
+		name, members, turn, next string
+		again, back               bool
+	}{
+		{"nothing was said", named, asked, next, false, true},
+		{"something was said", named, asked, part + next, false, true},
+		{"something said since", named, asked, part + next + fine + next, false, true},
+		{"behind a result of the client's", ``, asked + own, next, false, true},
+		{"nothing names it", ``, long, next, false, false},
+		{"asked again", named, asked, fine + next, true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			store := &memory.Memory{}
+			ctx, stop := context.WithCancel(t.Context())
+			first := answers(getStream)
+			asks := 0
+			chat := newChat(t, &client{}, `{"model":"m","stream":true`+tc.members+`,"messages":[`+fmt.Sprintf(front, "10:01")+tc.turn+`]}`, Options{
+				Caller: "alice", Memory: store, Model: asking(func(ctx context.Context, parts [][]byte) (*http.Response, error) {
+					if asks++; asks == 1 {
+						return first(ctx, parts)
+					}
+					stop()
+					return nil, ctx.Err()
+				})})
+			tools := calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return done, nil })
+			if err := (&dragoman.Loop{Tools: tools}).Run(ctx, chat); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if tc.again {
+				if sent := remembering(t, store, tc.members, fmt.Sprintf(front, "10:02")+tc.turn, done, fineStream); strings.Contains(sent, called) {
+					t.Errorf("a request that is new goes on with another one: %s", sent)
+				}
+			}
+			sent := remembering(t, store, tc.members, fmt.Sprintf(front, "10:03")+tc.turn+tc.next, done, fineStream)
+			if n := strings.Count(sent, called); n != map[bool]int{true: 1}[tc.back] {
+				t.Errorf("what the tool said was put back %d times: %s", n, sent)
 			}
 		})
 	}

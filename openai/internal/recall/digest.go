@@ -191,10 +191,8 @@ func Digest(request *rawjson.Object) string {
 	return d.sum()
 }
 
-// visibleDigest is the digest of the history as the client will send it next time:
-// its own messages and our answer, of which it has seen a text and the calls of a
-// message that are its own.
-func (t *Thread) visibleDigest(seen string, open *memory.Message) *digest {
+// historyDigest is the digest of the history of the request, as the client sent it.
+func (t *Thread) historyDigest() *digest {
 	d := newDigest()
 	o := new(rawjson.Object)
 	for i, m := range t.Request.Messages {
@@ -205,6 +203,14 @@ func (t *Thread) visibleDigest(seen string, open *memory.Message) *digest {
 			d.message(o)
 		}
 	}
+	return d
+}
+
+// visibleDigest is the digest of the history as the client will send it next time:
+// its own messages and our answer, of which it has seen a text and the calls of a
+// message that are its own.
+func (t *Thread) visibleDigest(seen string, open *memory.Message) *digest {
+	d := t.historyDigest()
 	answer := rawjson.Object{}
 	answer.Set("role", rawjson.Quote("assistant"))
 	answer.Set("content", rawjson.Quote(seen))

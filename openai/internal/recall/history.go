@@ -18,7 +18,8 @@ import (
 type history struct {
 	messages []json.RawMessage
 	objects  []*rawjson.Object
-	keys     [][]string // for each message, under which its turn may be kept
+	keys     [][]string       // for each message, under which its turn may be kept
+	broken   map[int][]string // for messages that a turn without an end may be behind, under which it may be kept
 	turns    map[string]*memory.Turn
 	results  map[made]*rawjson.Object // what answers calls; nil until it is needed
 	room     *room                    // of the objects, which end with the history
@@ -53,11 +54,19 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	defer prefix.free()
 	keys := []string{} // of which each message has a part
 	var alike []string // those of histories that may be somebody else's, too
-	for i, o := range h.objects[:last+1] {
+	for i, o := range h.objects {
 		if any {
 			prefix.message(o)
 		}
 		if h.keys[i] == nil {
+			if any && prefix.begun && t.named(prefix) && h.unanswered(i) {
+				from := len(keys)
+				keys = t.prefixKeys(keys, prefix)
+				if h.broken == nil {
+					h.broken = map[int][]string{}
+				}
+				h.broken[i] = keys[from:len(keys):len(keys)]
+			}
 			continue
 		}
 		from := len(keys)
@@ -91,6 +100,16 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 			return nil, fmt.Errorf("finding what is remembered: %w", err)
 		}
 		h.turns = turns
+	}
+	if !t.Request.Retried && !t.Request.Again {
+		for _, key := range h.broken[len(messages)-1] { // so does one that is asked otherwise, and ends with the same
+			if h.turns[key] == nil {
+				continue
+			}
+			if err := store.Drop(ctx, t.Request.Owner, key); err != nil {
+				return nil, fmt.Errorf("forgetting a turn: %w", err)
+			}
+		}
 	}
 	h.know(t.Request.Known, append(keys, alike...))
 	return h, nil
@@ -171,6 +190,35 @@ func (h *history) turn(i int) (*memory.Turn, error) {
 		return nil, h.lost(i)
 	}
 	return nil, nil
+}
+
+// unanswered reports whether a message of the client's may be the last one of a request whose
+// answer broke off: what stands behind it is no result and calls nothing.
+func (h *history) unanswered(i int) bool {
+	if i+1 == len(h.objects) {
+		return true
+	}
+	next := h.objects[i+1]
+	calls, _ := rawjson.Elements(next.Get("tool_calls"))
+	return !isTool(next) && len(calls) == 0
+}
+
+// brokenOff returns what the model said and called of a turn that broke off behind a message,
+// as far as the client has not got it; nil for none. Where the turn was answered after all,
+// that tells all of it.
+func (h *history) brokenOff(i int) *memory.Turn {
+	if i+1 == len(h.objects) {
+		return nil
+	}
+	for _, key := range h.broken[i] {
+		if t := h.turns[key]; t != nil && !t.Ambiguous {
+			if answer, err := h.turn(i + 1); answer != nil || err != nil {
+				return nil
+			}
+			return t
+		}
+	}
+	return nil
 }
 
 // lost returns the error of a turn that is lost and ended with a message, where the turn is

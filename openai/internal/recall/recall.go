@@ -4,8 +4,8 @@
 // A client half gives it the client's own history in the form of the Chat API, and what
 // its client sees of the answer. Where a model called our tools and the client's in one
 // message, the client gets only its own; what happened beside is found again by the ids
-// that its calls were given, by the visible history of a turn that is over, by the digest
-// of a request that is sent again, or by the id of what was asked.
+// that its calls were given, by the visible history of a turn that is over or broke off, by
+// the digest of a request that is sent again, or by the id of what was asked.
 package recall
 
 import (

@@ -142,6 +142,7 @@ func (t *Thread) Remember(end End) {
 	if t.Memory == nil || len(t.Dialogue.Hidden()) == 0 && !answered {
 		return
 	}
+	t.keepBroken(ctx, end, answered)
 	request := t.request(end, answered)
 	keys, final := t.final(ctx, end)
 	switch ofRequest := requestKey(t.Request.Digest); {
@@ -155,6 +156,28 @@ func (t *Thread) Remember(end End) {
 	if len(keys) > 0 {
 		t.keep(ctx, keys, final)
 	}
+}
+
+// keepBroken records what was done for a request whose answer broke off, for a client that goes
+// on without it: a person stopped it, and says something else. The visible history ends with the
+// client's own message, which others may begin with, too: it has to be named whose it is. Calls of
+// the client's are left out, since it did not get them.
+func (t *Thread) keepBroken(ctx context.Context, end End, answered bool) {
+	if end.Err == nil || t.Request.Shown {
+		return
+	}
+	d := t.historyDigest()
+	defer d.free()
+	if !t.named(d) {
+		return
+	}
+	turn := t.turn(end.Seen)
+	if answered {
+		open := *end.Pending.Message
+		open.Calls = slices.DeleteFunc(slices.Clone(open.Calls), func(call memory.Call) bool { return !call.Ours() || call.Result == nil })
+		turn.Hidden = append(slices.Clip(turn.Hidden), model.Documents(&open)...)
+	}
+	t.keep(ctx, t.prefixKeys(nil, d), turn)
 }
 
 // KeepFinal records a turn that has ended well for the next one. Remember does so where

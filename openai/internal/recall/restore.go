@@ -91,6 +91,7 @@ func (t *Thread) Restore(ctx context.Context) error {
 					placed[id] = true
 				}
 				i = behind
+				t.restoreBroken(h, i)
 				continue
 			}
 			now, end = h.spread(i, kept.Open)
@@ -104,6 +105,7 @@ func (t *Thread) Restore(ctx context.Context) error {
 		if kept == nil {
 			if len(placed) > 0 && isTool(h.objects[i]) {
 				if id, _ := rawjson.String(h.objects[i].Get("tool_call_id")); placed[id] {
+					t.restoreBroken(h, i)
 					continue // somebody else spoke before it
 				}
 			}
@@ -112,6 +114,7 @@ func (t *Thread) Restore(ctx context.Context) error {
 			} else {
 				t.Dialogue.Add(h.messages[i], h.objects[i])
 			}
+			t.restoreBroken(h, i)
 			continue
 		}
 		t.Dialogue.More = t.Dialogue.More || kept.More
@@ -126,6 +129,7 @@ func (t *Thread) Restore(ctx context.Context) error {
 				placed[call.Client] = true
 			}
 		}
+		t.restoreBroken(h, i)
 	}
 	t.Dialogue.Begin(t.Guide)
 	t.share()
@@ -149,6 +153,22 @@ func (t *Thread) restorePart(h *history, p part, last bool) {
 			t.Dialogue.Add(answer.Bytes(), answer)
 		}
 	}
+}
+
+// restoreBroken puts behind a message what was done for it before its answer broke off: its
+// person goes on with something else, and the model must know what has changed. Texts are the
+// client's to tell, where it kept any.
+func (t *Thread) restoreBroken(h *history, i int) {
+	kept := h.brokenOff(i)
+	if kept == nil {
+		return
+	}
+	hidden := kept.Hidden
+	if h.keys[i+1] != nil {
+		hidden = withoutText(hidden)
+	}
+	t.Dialogue.More = t.Dialogue.More || kept.More
+	t.Dialogue.AddHidden(hidden...)
 }
 
 // share lets go of the client's list of messages where the dialogue's has them all: what is
