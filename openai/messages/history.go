@@ -27,11 +27,13 @@ type translator struct {
 	untaken  func(*rawjson.Object) bool
 
 	messages []json.RawMessage
-	whole    map[int][]json.RawMessage // in place of those, by their place: with what the client brings of searches
+	whole    map[int][]json.RawMessage // in place of those, by their place: with what the client brings of searches, and system messages by themselves
 	rounds   map[string]int            // the last result of each round that the client sees, by the tag of its calls
 	spoken   map[string]int            // and the message of the model that made them
 	more     bool                      // there is more to be read of a result of ours
-	said     said                      // by a person, behind the messages
+	said     said                      // by a person, behind the messages, with system messages as reminders
+	apart    []json.RawMessage         // the same as messages, where system messages stand by themselves; nil where there is none
+	parted   int                       // how many parts of said are in apart
 	calls    map[string]int            // the client's calls in the last message of the model that have no result yet: their places in it, by id
 
 	// Room for what is read of each message in turn.
@@ -101,13 +103,31 @@ func (t *translator) person(s said) {
 
 // endSaid ends the message of a person that is being put together.
 func (t *translator) endSaid() {
+	if t.apart != nil {
+		t.part()
+		t.whole[len(t.messages)] = t.apart
+	}
+	t.apart, t.parted = nil, 0
 	if s := t.said; !s.empty() {
 		t.said = said{}
 		t.add("user", s.content())
 	}
 }
 
-// between adds a system message in the middle of a conversation.
+// part puts what a person said since the last system message among the messages that stand
+// apart.
+func (t *translator) part() {
+	parts := t.said.parts[t.parted:]
+	if len(parts) == 0 {
+		return
+	}
+	s := said{parts: parts, other: slices.ContainsFunc(parts, func(part json.RawMessage) bool { return part[0] != '"' })}
+	t.apart = append(t.apart, model.ChatMessage("user", s.content()))
+}
+
+// between adds a system message in the middle of a conversation. In the history it is a reminder
+// whatever the upstream takes, since what is remembered is found by it, and its client may go on
+// with another model.
 func (t *translator) between(turn *turn) error {
 	var s said
 	for _, b := range turn.blocks {
@@ -121,14 +141,16 @@ func (t *translator) between(turn *turn) error {
 	switch {
 	case s.other:
 		return wrong(turn.place(), "a system message is text.")
-	case s.empty():
-	case t.system:
-		t.add("system", s.content())
-	default:
+	case !s.empty():
+		if t.system {
+			t.part()
+			t.apart = append(t.apart, model.ChatMessage("system", s.content()))
+		}
 		var reminder said
 		text, _ := rawjson.String(s.joined())
 		reminder.text("<system-reminder>\n" + text + "\n</system-reminder>")
 		t.person(reminder)
+		t.parted = len(t.said.parts)
 	}
 	return nil
 }
