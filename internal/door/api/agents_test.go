@@ -26,6 +26,7 @@ func TestRequestsThatAgentsSendAgain(t *testing.T) {
 		{"another turn of Codex", "/v1/responses", fmt.Sprintf(turn, 1), strings.Replace(fmt.Sprintf(turn, 1), "t1", "t2", 1), nil, "files__delete {}\nfiles__delete {}"},
 		{"somebody", "/v1/responses", `{"model":"m","input":"Go"}`, `{"model":"m","input":"Go"}`, nil, "files__delete {}\nfiles__delete {}"},
 		{"Claude Code", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "false"), []string{"X-Claude-Code-Session-Id", "s"}, "files__delete {}"},
+		{"Claude Code, with less of thinking", "/v1/messages", fmt.Sprintf(message, `true,"thinking":{"type":"adaptive","display":"omitted"}`), fmt.Sprintf(message, `false,"thinking":{"type":"adaptive"}`), []string{"X-Claude-Code-Session-Id", "s"}, "files__delete {}"},
 		{"another agent of Claude Code", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "true"), []string{"X-Claude-Code-Session-Id", "s"}, "files__delete {}\nfiles__delete {}"},
 		{"opencode", "/v1/chat/completions", talk, talk, []string{"User-Agent", "opencode/1.18.33", "X-Session-Id", "ses_1"}, "files__delete {}"},
 		{"opencode, Responses", "/v1/responses", `{"model":"m","stream":true,"input":"Go"}`, `{"model":"m","stream":true,"input":"Go"}`, []string{"User-Agent", "opencode/1.18.33", "X-Session-Id", "ses_1"}, "files__delete {}"},

@@ -177,12 +177,13 @@ func (d *digest) tailKey() string { return string(d.tail.Sum(append(d.buf[:0], t
 func (d *digest) bareKey() string { return string(d.Sum(append(d.buf[:0], prefixed...))) }
 
 // Digest is the digest of a request: of its members in their order, but for those that say
-// how the answer is to come. Claude Code asks without a stream for what failed in one.
+// how the answer is to come. Claude Code asks without a stream for what failed in one, and
+// where that is a 400 once more without display in thinking, which an API may not know.
 func Digest(request *rawjson.Object) string {
 	d := newDigest()
 	defer d.free()
 	for _, m := range request.Members {
-		if m.Name == "stream" || m.Name == "stream_options" {
+		if m.Name == "stream" || m.Name == "stream_options" || m.Name == "thinking" {
 			continue
 		}
 		d.text(m.Name)
