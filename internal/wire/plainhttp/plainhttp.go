@@ -30,9 +30,6 @@ const (
 	// maxHeader is how large the header of an answer may be where the transport does not
 	// say, in bytes.
 	maxHeader = 1 << 20
-	// maxInformed is how many informational answers (1xx) may come before the one that
-	// counts.
-	maxInformed = 5
 	// grace is how long an answer is waited for whose request could not be sent whole: a
 	// server that refuses a body says why.
 	grace = 50 * time.Millisecond
@@ -256,10 +253,10 @@ func repeatable(req *http.Request) bool {
 	return one || other
 }
 
-// answer reads the header of an answer.
+// answer reads the header of an answer. What informs before it (1xx), which a server may do
+// for as long as it works, and the header itself have one bound.
 func (t *Transport) answer(c *conn, req *http.Request) (*http.Response, error) {
-	for range maxInformed + 1 {
-		c.left = t.header
+	for c.left = t.header; ; {
 		res, err := http.ReadResponse(c.r, req)
 		switch {
 		case err != nil:
@@ -271,7 +268,6 @@ func (t *Transport) answer(c *conn, req *http.Request) (*http.Response, error) {
 			return res, nil
 		}
 	}
-	return nil, errors.New("plainhttp: too many informational answers")
 }
 
 // plainTarget reports whether a request's target has neither spaces nor control characters.
