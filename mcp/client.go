@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -257,7 +258,8 @@ func (c *Client) Notify(ctx context.Context, method string, params json.RawMessa
 
 // Ping asks whether the server is there. The modern era has no ping; there it
 // asks with server/discover. An error that the server answers with is an
-// *[RPCError], and shows that it is there.
+// *[RPCError], and shows that it is there. Where it shows a server of the other era in
+// the place of the one that we knew, the client ends with [ErrVersion].
 func (c *Client) Ping(ctx context.Context) error {
 	method := "ping"
 	if c.Era() == Modern {
@@ -267,7 +269,29 @@ func (c *Client) Ping(ctx context.Context) error {
 	if err == nil && method != "ping" {
 		c.compare(a)
 	}
+	if refused, ok := errors.AsType[*RPCError](err); ok && c.otherEra(ctx, refused) {
+		err = fmt.Errorf("%w: it is of the other era now", ErrVersion)
+		c.end(err)
+	}
 	return err
+}
+
+// otherEra finds out whether a server over Streamable HTTP that has refused [Client.Ping]
+// takes the greeting of the other era: there a server can be replaced without an end of
+// anything. A legacy server may know no ping, but does not miss a version or _meta in it.
+func (c *Client) otherEra(ctx context.Context, refused *RPCError) bool {
+	if _, ok := c.link.(*httpConnection); !ok {
+		return false
+	}
+	var s *session
+	var err error
+	switch {
+	case c.Era() == Modern && !refused.modern():
+		s, err = c.initialize(ctx)
+	case c.Era() == Legacy && (refused.modern() || refused.Code == codeInvalidParams):
+		s, err = c.discover(ctx)
+	}
+	return s != nil && err == nil
 }
 
 // compare finds out whether the answer to server/discover is that of the server

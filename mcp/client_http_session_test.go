@@ -771,6 +771,53 @@ func TestLegacyErrorIsNoVersion(t *testing.T) {
 	}
 }
 
+// TestOtherEra: a server that has been replaced by one of the other era, without an outage, is
+// noticed when it is asked whether it is there, so that somebody connects anew. One that only
+// refuses the question is not.
+func TestOtherEra(t *testing.T) {
+	for _, tc := range []struct {
+		name         string
+		was, now     Era
+		status, code int // of the answer to Ping
+		ends         bool
+	}{
+		{"modern", Legacy, Modern, http.StatusBadRequest, codeUnsupportedVersion, true},
+		{"modern, without a word of versions", Legacy, Modern, http.StatusBadRequest, codeInvalidParams, true},
+		{"legacy", Modern, Legacy, http.StatusBadRequest, -32000, true},
+		{"legacy, with a session missing", Modern, Legacy, http.StatusNotFound, -32001, true},
+		{"legacy without ping", Legacy, Legacy, http.StatusOK, codeMethodNotFound, false},
+		{"legacy with codes of its own", Legacy, Legacy, http.StatusOK, codeUnsupportedVersion, false},
+		{"modern with trouble", Modern, Modern, http.StatusOK, codeInternal, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			srv := &fake{era: tc.was, on: on{}}
+			connected(t, srv, nil, func(t *testing.T, c *Client) {
+				srv.era = tc.now
+				refused := func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+					refuse(w, id, tc.status, tc.code)
+				}
+				if tc.was == Legacy {
+					srv.on["ping"] = refused
+				} else {
+					srv.on["server/discover"] = refused
+				}
+				if tc.now == Modern {
+					srv.on["initialize"] = func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+						refuse(w, id, http.StatusBadRequest, codeUnsupportedVersion)
+					}
+				}
+				err := c.Ping(t.Context())
+				if answered := errors.As(err, new(*RPCError)); answered == tc.ends {
+					t.Errorf("Ping: %v", err)
+				}
+				if ended := errors.Is(c.Err(), ErrVersion); ended != tc.ends || (c.Err() != nil) != tc.ends {
+					t.Errorf("Err: %v", c.Err())
+				}
+			})
+		})
+	}
+}
+
 // TestSSEElsewhere: a server that takes no posts, and whose HTTP+SSE leads to another origin, as
 // it does behind a proxy that it was not told of, is refused for that.
 func TestSSEElsewhere(t *testing.T) {
