@@ -23,7 +23,9 @@ type HTTP struct {
 	// Redirects are followed within the same origin only, whatever the client
 	// says, and as far as it says, and only by what changes nothing, such as the
 	// handshake and lists: a call that is redirected fails, since its server may have
-	// acted on it. If nil, a client of our own is used.
+	// acted on it. An error of its transport that has a method Unhandled() bool, which
+	// returns true, says that the server got the request and refused it. If nil, a client
+	// of our own is used.
 	Client *http.Client
 	// Header holds headers to send with each request, such as Authorization.
 	// Headers of the protocol win over them.

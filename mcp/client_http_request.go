@@ -130,9 +130,19 @@ func (r *requester) do(ctx context.Context, req *http.Request, leaves func()) (*
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // without the address, which may hold a secret
 		}
-		return nil, &TransportError{Sent: d.sent.Load(), Err: err}
+		return nil, &TransportError{Sent: d.sent.Load() && !unhandled(err), Err: err}
 	}
 	return resp, nil
+}
+
+// unhandled reports whether a transport says that the server refused the request; see
+// [HTTP.Client].
+func unhandled(err error) bool {
+	e, ok := errors.AsType[interface {
+		error
+		Unhandled() bool
+	}](err)
+	return ok && e.Unhandled()
 }
 
 // send makes req. A redirect is an answer like any other: the server has the request, and

@@ -37,8 +37,13 @@ func TestTokenEndpointAway(t *testing.T) {
 		clear(w.tokens)
 	})
 	for range 5 {
-		if status, err := ask(t.Context(), client, w.url()); err == nil || !strings.Contains(err.Error(), "cannot be asked for a token") {
+		status, err := ask(t.Context(), client, w.url())
+		if err == nil || !strings.Contains(err.Error(), "cannot be asked for a token") {
 			t.Errorf("good no more: %d, %v", status, err)
+		}
+		// The server refused the request, and so did not act on it.
+		if refused, ok := errors.AsType[*refusedError](err); !ok || !refused.Unhandled() {
+			t.Errorf("said of what the server refused: %v", err)
 		}
 	}
 	w.do(func() {

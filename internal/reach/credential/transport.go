@@ -154,7 +154,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			res.Body = http.NoBody // what the server said stands: the request was refused
 			return res, nil
 		}
-		return nil, fmt.Errorf("getting a token for the server: %w", err)
+		return nil, &refusedError{fmt.Errorf("getting a token for the server: %w", err)}
 	}
 	again := with(r, another)
 	if r.GetBody != nil {
@@ -169,6 +169,15 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return res, err
 }
+
+// A refusedError is why no other token can be had for a request that the server refused for
+// the one that it came with.
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() error { return e.error }
+
+// Unhandled says that the server did not act on the request.
+func (*refusedError) Unhandled() bool { return true }
 
 // take waits until it is one's turn to ask the source. done ends the turn.
 func (t *Transport) take(ctx context.Context) (done func(), err error) {
