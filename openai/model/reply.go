@@ -84,6 +84,21 @@ func (r *Reply) CutOff() bool {
 	return r.Finish == "length" || r.Finish == "model_length" || r.Finish == "content_filter"
 }
 
+// givenUp returns why a choice is no answer that says of itself that the model did not come to
+// its end: engines say abort or error, Mistral and OpenRouter error, DeepSeek
+// insufficient_system_resource, Z.ai network_error. What it has until then, calls too, is torn.
+func givenUp(choice *rawjson.Object, finish string) error {
+	switch finish {
+	case "abort", "error", "insufficient_system_resource", "network_error":
+	default:
+		return nil
+	}
+	if failure := choice.Get("error"); !rawjson.IsNull(failure) {
+		return reported(failure)
+	}
+	return cut(fmt.Errorf("finish_reason is %q", finish))
+}
+
 // readReply reads the answer to one request. What arrives decides whether it is a
 // stream: some upstreams answer a request for one with JSON, or the other way
 // round, and proxies lose content types.
@@ -210,6 +225,9 @@ func (r *Reply) readBody(body []byte) error {
 		return invalidReply("has a choice without a message", err)
 	}
 	r.Finish, _ = rawjson.String(r.Choice.Get("finish_reason"))
+	if err := givenUp(r.Choice, r.Finish); err != nil {
+		return err
+	}
 	r.Usage, r.Note = r.Envelope.Get("usage"), r.Envelope.Get("dragoman")
 	r.Logprobs = r.Choice.Get("logprobs")
 	var a assembler

@@ -152,6 +152,9 @@ func (s *stream) parsed(c *Chunk, torn bool) error {
 		return invalidReply("has a malformed tool call", err)
 	}
 	c.Finish, _ = rawjson.String(c.choice.Get("finish_reason"))
+	if err := givenUp(&c.choice, c.Finish); err != nil {
+		return err
+	}
 	c.First = s.last == nil
 	if c.First || c.Finish != "" {
 		s.last = append(s.last[:0], c.Data...)
