@@ -148,7 +148,7 @@ func decideAll(cmd *cobra.Command, ids []string, decide func(context.Context, st
 			continue
 		}
 		shown := show.ApprovalOf(&a)
-		out.Printf("%s%s\n", shown.Text(out), shown.Verdict(out))
+		out.Printf("%s%s\n", out.Fold(shown.Text(out)), shown.Verdict(out))
 	}
 	return failed
 }
@@ -173,7 +173,7 @@ func listApprovals(cmd *cobra.Command, l *ledger.Ledger, all, asJSON bool) error
 			continue
 		}
 		shown := show.ApprovalOf(a)
-		out.Printf("%s%s\n\n", shown.Text(out), shown.Verdict(out))
+		out.Printf("%s%s\n\n", out.Fold(shown.Text(out)), shown.Verdict(out))
 	}
 	if len(found) == 0 && !asJSON {
 		terminal.NewScreen(os.Stderr).Printf("nothing waits for an answer in %s\n", l.DB.String())
@@ -215,7 +215,7 @@ var errQuit = errors.New("the person has had enough")
 // answer asks about one call, until there is an answer. Only a plain yes is one.
 func answer(ctx context.Context, inbox *approval.Inbox, a *approval.Approval, p *prompter) error {
 	shown := show.ApprovalOf(a)
-	p.out.Printf("%s", shown.Text(p.out))
+	p.out.Printf("%s", p.out.Fold(shown.Text(p.out)))
 	for {
 		p.out.Printf("%s ", p.out.Bold("May it run? [y]es, [n]o, [s]kip, [q]uit:"))
 		text, err := p.line(false)

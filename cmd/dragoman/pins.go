@@ -51,7 +51,7 @@ what is approved within two seconds: both use the file that store.path names.`,
 			}
 			out := terminal.NewScreen(os.Stdout)
 			for _, server := range show.Pins(pins) {
-				out.Printf("%s", server.Text(out, all))
+				out.Printf("%s", out.Fold(server.Text(out, all)))
 			}
 			stderr := terminal.NewScreen(os.Stderr)
 			switch {
@@ -147,7 +147,7 @@ func approvePins(ctx context.Context, book *pinning.Book, targets []string, dige
 		for i := range waiting {
 			w := &waiting[i]
 			shown := show.DefinitionOf(w, pinning.StandingFor(pins, w))
-			out.Printf("%s", shown.Text(out))
+			out.Printf("%s", out.Fold(shown.Text(out)))
 			err := pinning.ErrChanged
 			if strings.HasPrefix(w.Pin.String(), strings.ToLower(digest)) {
 				err = approvePin(ctx, book, w, yes, p)

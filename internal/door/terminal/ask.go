@@ -91,12 +91,12 @@ func (a *Asker) approval(ctx context.Context, call dragoman.Call, message string
 	if call.Tool != nil {
 		name = call.Tool.Name
 	}
-	a.Screen.Printf("%s %s\n", a.Screen.Warn("approve?"), Visible(message))
+	a.say("%s %s\n", a.Screen.Warn("approve?"), Quote(message))
 	var pretty bytes.Buffer
 	if json.Indent(&pretty, call.Arguments, "  ", "  ") != nil {
 		pretty.Write(call.Arguments)
 	}
-	a.Screen.Printf("  %s %s\n", a.Screen.Bold(Visible(name)), Visible(canonical.Readable(pretty.Bytes())))
+	a.say("  %s %s\n", a.Screen.Bold(Visible(name)), Visible(canonical.Readable(pretty.Bytes())))
 	yes, err := a.yes(ctx, "Run it?")
 	if err != nil || !yes {
 		return declined, err
@@ -109,11 +109,11 @@ func (a *Asker) approval(ctx context.Context, call dragoman.Call, message string
 func (a *Asker) visit(ctx context.Context, server, message, address string) (json.RawMessage, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		a.Screen.Printf("%s %s wants you to visit an address that is none: %s\n", a.Screen.Warn("question"), Visible(server), OneLine(address, 200))
+		a.say("%s %s wants you to visit an address that is none: %s\n", a.Screen.Warn("question"), Visible(server), OneLine(address, 200))
 		return cancelled, nil
 	}
 	a.head(server, message)
-	a.Screen.Printf("  It wants you to visit %s\n  %s\n", a.Screen.Bold(Visible(hostOf(u))), Visible(address))
+	a.say("  It wants you to visit %s\n  %s\n", a.Screen.Bold(Visible(hostOf(u))), Visible(address))
 	yes, err := a.yes(ctx, "Have you done what it asks for there?")
 	if err != nil || !yes {
 		return declined, err
@@ -139,7 +139,12 @@ func isASCII(text string) bool {
 }
 
 func (a *Asker) head(server, message string) {
-	a.Screen.Printf("%s %s asks: %s\n", a.Screen.Warn("question"), a.Screen.Bold(Visible(server)), Visible(message))
+	a.say("%s %s asks: %s\n", a.Screen.Warn("question"), a.Screen.Bold(Visible(server)), Quote(message))
+}
+
+// say shows a part of a question, in which servers and models have words.
+func (a *Asker) say(format string, args ...any) {
+	a.Screen.Printf("%s", a.Screen.Fold(fmt.Sprintf(format, args...)))
 }
 
 // yes asks a question that is answered with yes or no; anything but yes is no.
@@ -150,7 +155,7 @@ func (a *Asker) yes(ctx context.Context, question string) (bool, error) {
 }
 
 func (a *Asker) line(ctx context.Context, prompt string) (string, error) {
-	line, err := a.In.Read(ctx, prompt)
+	line, err := a.In.Read(ctx, a.Screen.Fold(prompt))
 	return strings.TrimSpace(line), err
 }
 

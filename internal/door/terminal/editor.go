@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 	"golang.org/x/term"
 )
 
@@ -32,6 +33,9 @@ func CanEdit(in, out *os.File) bool {
 	return term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
+// roomToType is how many columns an answer has at least behind its prompt, or below it.
+const roomToType = 20
+
 // Question returns an editor at the same terminal for answers to questions: they
 // are neither remembered nor completed, and Ctrl-C gives the question up.
 func (e *Editor) Question() *Editor { return &Editor{In: e.In, Out: e.Out} }
@@ -42,6 +46,10 @@ func (e *Editor) Read(ctx context.Context, prompt string) (string, error) {
 	if i := strings.LastIndexByte(prompt, '\n'); i >= 0 {
 		_, _ = io.WriteString(e.Out, prompt[:i+1])
 		prompt = prompt[i+1:]
+	}
+	if screen := (&Screen{Writer: e.Out}); screen.Width()-lipgloss.Width(prompt) < roomToType {
+		_, _ = io.WriteString(e.Out, prompt+"\n")
+		prompt = "  "
 	}
 	var past []string
 	if e.History != nil {

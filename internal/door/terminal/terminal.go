@@ -10,7 +10,8 @@
 //   - An error says what went wrong, where, and what to do about it; the last in
 //     a line of its own that begins with "hint:".
 //   - What a server or a model wrote is shown with its control characters made
-//     visible, so that it cannot take over the terminal.
+//     visible, so that it cannot take over the terminal. In a question, rows of it are
+//     marked where a line of ours does not begin, so that it cannot pass for one.
 package terminal
 
 import (

@@ -86,7 +86,7 @@ func (t *trace) line(phase string, took time.Duration, what string) {
 		s.Printf("\n")
 		t.text = false
 	}
-	s.Printf("%s %s %s\n", s.style(cyan, fmt.Sprintf("%-9s", phase)), s.Faint(fmt.Sprintf("%7s", short(took))), what)
+	s.Printf("%s", s.Fold(fmt.Sprintf("%s %s %s\n", s.style(cyan, fmt.Sprintf("%-9s", phase)), s.Faint(fmt.Sprintf("%7s", short(took))), what)))
 }
 
 // waiting shows a step that has begun, on a screen where it can be replaced.
