@@ -71,8 +71,8 @@ func do[T any](b *browser, what string, a chromedp.Action[T]) T {
 	return v
 }
 
-// signIn signs in with the address that "dragoman console" prints.
-func (b *browser) signIn() {
+// address is what "dragoman console" prints: it signs in once.
+func (b *browser) address() string {
 	b.Helper()
 	cmd := exec.Command(binary(b), "console", "--gateway", b.g.Root)
 	cmd.Env = b.g.cmd.Env
@@ -80,7 +80,13 @@ func (b *browser) signIn() {
 	if err != nil {
 		b.Fatalf("dragoman console: %v", err)
 	}
-	do(b, "the sign-in page", chromedp.Navigate(strings.TrimSpace(string(address))))
+	return strings.TrimSpace(string(address))
+}
+
+// signIn signs in with the address that "dragoman console" prints.
+func (b *browser) signIn() {
+	b.Helper()
+	do(b, "the sign-in page", chromedp.Navigate(b.address()))
 	do(b, "being signed in", chromedp.WaitReady(chromedp.CSS(".figures")))
 	if at := do(b, "the address", chromedp.Location()); strings.Contains(at, "#") {
 		b.Errorf("the secret stays in the address: %s", at)

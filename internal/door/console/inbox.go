@@ -69,8 +69,8 @@ func (c *Console) inboxAfter(r *request, said string, status int) error {
 		return err
 	}
 	v := view{Title: "Inbox", Here: Root + "inbox", Said: said, Data: d}
-	v.Menu, v.Who, v.Address = menu(r.who), r.who, r.URL.RequestURI()
-	c.write(r.w, status, r.lang, "inbox.html", v)
+	v.Menu, v.Who = menu(r.who), r.who
+	c.write(r.w, r.Request, status, "inbox.html", v)
 	return nil
 }
 

@@ -25,7 +25,7 @@ var files embed.FS
 type view struct {
 	Title   string
 	Here    string // which entry of the menu
-	Address string // of this page, to come back to
+	Sent    bool   // a form made this page, and would be sent again with it
 	Lang    string
 	Menu    []entry
 	Who     caller.Caller
@@ -58,14 +58,15 @@ func menu(who caller.Caller) []entry {
 
 // show answers with a page.
 func (c *Console) show(r *request, name string, v view) error {
-	v.Menu, v.Who, v.Address = menu(r.who), r.who, r.URL.RequestURI()
-	c.write(r.w, http.StatusOK, r.lang, name, v)
+	v.Menu, v.Who = menu(r.who), r.who
+	c.write(r.w, r.Request, http.StatusOK, name, v)
 	return nil
 }
 
 // write writes a page; whole, or an error in its place.
-func (c *Console) write(w http.ResponseWriter, status int, lang, name string, v view) {
-	v.Lang, v.Version, v.Node = lang, c.o.Version, c.node()
+func (c *Console) write(w http.ResponseWriter, r *http.Request, status int, name string, v view) {
+	lang := language(r)
+	v.Lang, v.Version, v.Node, v.Sent = lang, c.o.Version, c.node(), r.Method == http.MethodPost
 	var page bytes.Buffer
 	if err := pages()[lang][name].ExecuteTemplate(&page, "page", v); err != nil {
 		c.o.Log.Error("a page of the console could not be made", "page", name, "error", err)

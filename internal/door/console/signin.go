@@ -178,7 +178,7 @@ func (c *Console) signOut(r *request) error {
 // in the form that was sent in vain.
 func (c *Console) signInPage(w http.ResponseWriter, r *http.Request, status int, why string) {
 	to := cmp.Or(r.PostForm.Get("next"), r.URL.Query().Get("next"))
-	c.write(w, status, language(r), "sign-in.html", view{Title: "Sign in", Data: signInData{c.o.Required(), why, next(to), c.at(), false}})
+	c.write(w, r, status, "sign-in.html", view{Title: "Sign in", Data: signInData{c.o.Required(), why, next(to), c.at(), false}})
 }
 
 type signInData struct {
@@ -193,24 +193,23 @@ type signInData struct {
 // form shows errors as pages in the language of the reader. Who is not signed in gets the
 // page to sign in.
 func (c *Console) form(r *http.Request) door.Form {
-	lang := language(r)
 	return func(w http.ResponseWriter, e *model.Error) {
 		guard(w)
 		maps.Copy(w.Header(), e.Header)
 		if e.Status == http.StatusUnauthorized {
 			w.Header().Del("WWW-Authenticate")
-			c.write(w, e.Status, lang, "sign-in.html", view{Title: "Sign in", Data: signInData{Keys: c.o.Required(), Next: next(r.URL.RequestURI()), At: c.at()}})
+			c.write(w, r, e.Status, "sign-in.html", view{Title: "Sign in", Data: signInData{Keys: c.o.Required(), Next: next(r.URL.RequestURI()), At: c.at()}})
 			return
 		}
 		if e.Code == errAgain.Code {
-			c.write(w, e.Status, lang, "sign-in.html", view{Title: "Sign in", Data: signInData{Keys: true, Why: e.Message, Next: next(r.URL.RequestURI()), At: c.at(), Again: true}})
+			c.write(w, r, e.Status, "sign-in.html", view{Title: "Sign in", Data: signInData{Keys: true, Why: e.Message, Next: next(r.URL.RequestURI()), At: c.at(), Again: true}})
 			return
 		}
 		v := view{Title: "Error", Data: e}
 		if who, err := c.who(r); err == nil { // whoever is signed in goes on from here
 			v.Who, v.Menu = who, menu(who)
 		}
-		c.write(w, e.Status, lang, "error.html", v)
+		c.write(w, r, e.Status, "error.html", v)
 	}
 }
 

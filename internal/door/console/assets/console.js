@@ -43,6 +43,10 @@ if ($("[data-until]")) {
 
 $("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); // on a telephone
 
+// A page that a form made is not asked for again, which would send the form again: its
+// address leads to the page that the form is on.
+const renew = () => (document.body.dataset.sent === undefined ? location.reload() : location.replace(location.pathname + location.search));
+
 // Keys. None works while somebody writes.
 const rows = () => all("[data-row], a.row").map((e) => e.closest("tr") ?? e);
 let here = -1;
@@ -87,7 +91,7 @@ document.addEventListener("keydown", (e) => {
     k: () => move(-1),
     g: () => (going = true),
     "?": () => keys.showModal(),
-    r: () => location.reload(),
+    r: renew,
     "[": () => $('[data-key="["]')?.click(),
     "]": () => $('[data-key="]"]')?.click(),
     a: () => near("button.yes")?.click(),
@@ -130,7 +134,7 @@ if (address) {
       const control = new AbortController();
       const answer = await fetch(address, { signal: control.signal }).catch(() => undefined);
       control.abort();
-      if (answer?.status === 401) location.reload(); // to sign in again
+      if (answer?.status === 401) renew(); // to sign in again
       else if (answer?.ok) listen();
       else again();
     }, 5000);
@@ -155,7 +159,7 @@ if (address) {
     });
     events.addEventListener("over", () => {
       events.close();
-      location.reload(); // to sign in again
+      renew(); // to sign in again
     });
   };
   listen();
