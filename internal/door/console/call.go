@@ -2,10 +2,12 @@ package console
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
@@ -125,9 +127,22 @@ func images(content json.RawMessage) (all []image) {
 		}
 		kind, _ := rawjson.String(b.Get("mimeType"))
 		data, _ := rawjson.String(b.Get("data"))
-		if data != "" && len(data) <= maxImage && slices.Contains(imageTypes, kind) {
+		if len(data) > maxImage || !slices.Contains(imageTypes, kind) {
+			continue
+		}
+		if data = base64Of(data); data != "" {
 			all = append(all, image{kind, data})
 		}
 	}
 	return all
+}
+
+// base64Of returns base64 as a browser reads it. What models are given is forgiven here, too:
+// line breaks, the URL alphabet and missing padding. It is empty for anything else.
+func base64Of(data string) string {
+	data = strings.NewReplacer("-", "+", "_", "/", " ", "", "\t", "", "\r", "", "\n", "", "=", "").Replace(data)
+	if _, err := base64.RawStdEncoding.DecodeString(data); err != nil {
+		return ""
+	}
+	return data
 }
