@@ -257,6 +257,35 @@ func TestConsoleCallsByHand(t *testing.T) {
 	b.axe("an answer")
 }
 
+// TestConsoleFormHoldsWhatIsWritten: a number is sent with all of its digits or not at all,
+// digits in a text are none, and what is wrong in a field can be mended in the JSON.
+func TestConsoleFormHoldsWhatIsWritten(t *testing.T) {
+	entry, _ := fake(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "find", InputSchema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer"},"card":{"type":"string"},"tags":{"type":"array"}}}`)}}})
+	g := start(t, nil, servers{"db": entry}).ready()
+	b := browse(t, g)
+	b.signIn()
+	b.open("/console/tool?server=db&name=find")
+	for _, tt := range []struct{ at, written, json, valid string }{
+		{"[data-at='/card']", "4111111111111111", `{"card":"4111111111111111"}`, "true"},
+		{"#arguments", `{"card":"4111111111111111"}`, `{"card":"4111111111111111"}`, "true"},
+		{"[data-at='/id']", "123456789012345", `{"card":"4111111111111111","id":123456789012345}`, "true"},
+		{"[data-at='/id']", "1234567890123456789", `{"card":"4111111111111111","id":123456789012345}`, "false"},
+		{"#arguments", `{"id":7,"tags":["a"]}`, `{"id":7,"tags":["a"]}`, "true"},
+		{"[data-at='/tags']", `["a"`, `{"id":7,"tags":["a"]}`, "false"},
+		{"#arguments", `{"id":8,"tags":["b"]}`, `{"id":8,"tags":["b"]}`, "true"},
+	} {
+		got := do(b, tt.at, chromedp.Evaluate[string](fmt.Sprintf(`{
+			const to = document.querySelector(%q);
+			to.value = %q;
+			to.dispatchEvent(new Event("input", {bubbles: true}));
+			[JSON.stringify(JSON.parse(document.querySelector("#arguments").value)), document.querySelector("#call").checkValidity(), document.querySelector("#call [inert]") !== null].join(" ")
+		}`, tt.at, tt.written)))
+		if want := tt.json + " " + tt.valid + " false"; got != want {
+			t.Errorf("%s with %s: %s, want %s", tt.at, tt.written, got, want)
+		}
+	}
+}
+
 // TestConsoleApproves: a call that waits in an OpenAI client, and one in an MCP client, run
 // once somebody says so with a key press; of two browsers one is first.
 func TestConsoleApproves(t *testing.T) {

@@ -217,7 +217,7 @@ if (call && $(".fields", call)) {
   };
   const shown = (input) => !input.closest("[data-of][hidden]");
   // What a number cannot hold is left to the JSON.
-  const exact = (text) => !/\d{16}/.test(text);
+  const exact = (text) => !/\d{16}/.test(text.replace(/"(?:[^"\\]|\\.)*"/g, ""));
   const fill = () => {
     const value = read();
     $("#arguments-wrong").hidden = value !== undefined;
@@ -230,6 +230,7 @@ if (call && $(".fields", call)) {
       // Choices spell out what shows nothing, and are the same values.
       const choice = [...(input.options ?? [])].find((o) => o.value && JSON.stringify(JSON.parse(o.value)) === text);
       input.value = choice ? choice.value : text;
+      input.setCustomValidity("");
     }
   };
   const write = (input) => {
@@ -239,6 +240,7 @@ if (call && $(".fields", call)) {
     if (input.dataset.kind === "json") {
       try {
         is = text.trim() === "" ? undefined : JSON.parse(text);
+        if (!exact(text)) throw new RangeError();
         input.setCustomValidity("");
       } catch {
         input.setCustomValidity("JSON");
