@@ -99,3 +99,26 @@ func TestScrolledByKeyboard(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadings: no page leaves out a level of headings, by which readers who do not see it
+// find their way.
+func TestHeadings(t *testing.T) {
+	names, err := fs.Glob(files, "pages/*.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heading := regexp.MustCompile(`<h([1-6])`)
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		above := "1"
+		for _, found := range heading.FindAllStringSubmatch(string(text), -1) {
+			if found[1] > above && found[1][0]-above[0] > 1 {
+				t.Errorf("%s: h%s stands below h%s", name, found[1], above)
+			}
+			above = found[1]
+		}
+	}
+}
