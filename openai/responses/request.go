@@ -42,6 +42,7 @@ type Request struct {
 	store    bool
 	oneCall  bool
 	sealed   bool // include asks for reasoning.encrypted_content
+	summary  bool // reasoning asks for a summary
 	sources  bool // and for web_search_call.action.sources
 	logprobs bool // and for message.output_text.logprobs, or top_logprobs does
 	shorten  bool // truncation is auto
@@ -113,6 +114,7 @@ func (r *Request) readBasics() (err error) {
 			return model.Invalid("max_tool_calls", "\"max_tool_calls\" must be a whole number above zero.")
 		}
 	}
+	r.summary = r.wantsSummary()
 	return r.readInclude()
 }
 
@@ -177,6 +179,17 @@ func (r *Request) readFormat() error {
 		return model.Invalid("text.format", "\"text.format\" must be an object with the type text, json_object or json_schema.")
 	}
 	return nil
+}
+
+// wantsSummary reports whether the client asks for a summary of what the model thinks.
+func (r *Request) wantsSummary() bool {
+	reasoning, err := rawjson.ParseObject(r.object.Get("reasoning"))
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc([]string{"summary", "generate_summary"}, func(name string) bool {
+		return slices.Contains([]string{"auto", "concise", "detailed"}, stringOf(reasoning, name))
+	})
 }
 
 // readInclude reads what is to be shown beside what always is. The values for tools that

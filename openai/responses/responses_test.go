@@ -457,6 +457,35 @@ func TestFlatten(t *testing.T) {
 	}
 }
 
+// Clients that ask for a summary get what the model thinks as one, and in no other place.
+func TestReasoningSummary(t *testing.T) {
+	for _, asked := range []string{`"summary":"auto"`, `"summary":"detailed"`, `"effort":"low","generate_summary":"concise"`} {
+		for _, stream := range []string{"true", "false"} {
+			p := newPlayer(t)
+			p.dialect = "deepseek"
+			ask := `{"model":"m","stream":` + stream + `,"store":false,"include":["reasoning.encrypted_content"],"reasoning":{` + asked + `},"tools":[{"type":"function","name":"f"}],"input":[{"role":"user","content":"Go"}`
+			got := p.say(ask+`]}`, answered(`"reasoning_content":"Hm.","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]`))
+			item := got.item("reasoning")
+			if said := string(item.Get("summary")); said != `[{"type":"summary_text","text":"Hm."}]` || item.Get("content") != nil {
+				t.Errorf("%s, stream %s: the item is %s", asked, stream, item.Bytes())
+			}
+			if kinds := got.kinds(); stream == "true" && !strings.Contains(kinds, "output_item.added reasoning\nreasoning_summary_part.added\nreasoning_summary_text.delta\nreasoning_summary_text.done\nreasoning_summary_part.done\noutput_item.done reasoning\n") {
+				t.Errorf("%s: the events are\n%s", asked, kinds)
+			}
+			p.say(ask+got.raws()+`,{"type":"function_call_output","call_id":"call_1","output":"ok"}]}`, spoken("Done."))
+			if m := p.messages(); !strings.Contains(m, `"reasoning_content":"Hm."`) {
+				t.Errorf("%s: the model was told %s", asked, m)
+			}
+		}
+	}
+	for _, none := range []string{`{"summary":null}`, `{"summary":"none"}`, `{"effort":"low"}`, "null"} {
+		got := newPlayer(t).say(`{"model":"m","reasoning":`+none+`,"input":"Go"}`, answered(`"reasoning_content":"Hm.","content":"Hi."`))
+		if item := got.item("reasoning"); string(item.Get("summary")) != "[]" || item.Get("content") == nil {
+			t.Errorf("%s: the item is %s", none, item.Bytes())
+		}
+	}
+}
+
 // What the model thought is given to clients that ask, goes back to the upstream
 // verbatim, and what another provider sealed is left out in words.
 func TestReasoning(t *testing.T) {

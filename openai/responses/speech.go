@@ -29,6 +29,7 @@ type part struct {
 	id      string
 	at      int    // the place of its item in the output
 	content int    // its own in the content of the item
+	summary bool   // it is in the summary of its item instead
 	place   []byte // that of the part, as its events name it: members, each with a comma before it
 	text    []byte
 
@@ -39,7 +40,11 @@ type part struct {
 func (p *part) stands() {
 	at := rawjson.AppendQuote(append(make([]byte, 0, 96), `,"item_id":`...), p.id)
 	at = strconv.AppendInt(append(at, `,"output_index":`...), int64(p.at), 10)
-	p.place = strconv.AppendInt(append(at, `,"content_index":`...), int64(p.content), 10)
+	list := `,"content_index":`
+	if p.summary {
+		list = `,"summary_index":`
+	}
+	p.place = strconv.AppendInt(append(at, list...), int64(p.content), 10)
 }
 
 // thoughts are the members in which upstreams give what a model thinks.
@@ -94,27 +99,44 @@ func (c *Conversation) piece(o *rawjson.Object) {
 	}
 }
 
-// think takes a piece of what the model thinks.
+// think takes a piece of what the model thinks. Clients that ask for a summary get it as one:
+// of a reasoning item, many read nothing else, and some take its content for the answer.
 func (c *Conversation) think(member, s string) {
 	if s == "" {
 		return
 	}
 	p := c.speech.thinking
 	if p == nil {
-		p = &part{id: c.answer.name("rs_")}
+		p = &part{id: c.answer.name("rs_"), summary: c.request.summary}
 		c.speech.thinking, c.speech.thought = p, member
 		p.at = c.answer.add(object(text("id", p.id), text("type", "reasoning"), raw("summary", array())))
 		p.stands()
 		c.thoughtPart("added", p, "") // OpenAI's accumulator throws at a delta without it
 	}
 	p.text = append(p.text, s...)
-	c.answer.delta("response.reasoning_text.delta", p, s)
+	c.answer.delta(p.names().delta, p, s)
+}
+
+// A thoughtNames is what a part with what the model thinks is called: its type, and its
+// events, those of its text and the beginning of its own.
+type thoughtNames struct{ kind, delta, done, part string }
+
+var (
+	asContent = thoughtNames{"reasoning_text", "response.reasoning_text.delta", "response.reasoning_text.done", "response.content_part."}
+	asSummary = thoughtNames{"summary_text", "response.reasoning_summary_text.delta", "response.reasoning_summary_text.done", "response.reasoning_summary_part."}
+)
+
+func (p *part) names() *thoughtNames {
+	if p.summary {
+		return &asSummary
+	}
+	return &asContent
 }
 
 // thoughtPart tells that the part with what the model thinks is added, or done.
 func (c *Conversation) thoughtPart(what string, p *part, s string) {
 	if c.request.Stream {
-		c.answer.of(p, "response.content_part."+what, raw("part", object(text("type", "reasoning_text"), text("text", s))))
+		c.answer.of(p, p.names().part+what, raw("part", object(text("type", p.names().kind), text("text", s))))
 	}
 }
 
@@ -127,13 +149,15 @@ func (c *Conversation) endThinking() {
 	c.speech.thinking = nil
 	s := string(p.text)
 	if c.request.Stream {
-		c.answer.of(p, "response.reasoning_text.done", text("text", s))
+		c.answer.of(p, p.names().done, text("text", s))
 	}
 	c.thoughtPart("done", p, s)
-	item := rawjson.Object{Members: []rawjson.Member{
-		text("id", p.id), text("type", "reasoning"), raw("summary", array()),
-		raw1("content", object(text("type", "reasoning_text"), text("text", s))),
-	}}
+	item := rawjson.Object{Members: []rawjson.Member{text("id", p.id), text("type", "reasoning")}}
+	if said := object(text("type", p.names().kind), text("text", s)); p.summary {
+		item.Members = append(item.Members, raw1("summary", said))
+	} else {
+		item.Members = append(item.Members, raw("summary", array()), raw1("content", said))
+	}
 	if c.request.sealed && c.speech.thought != "" {
 		item.Set("encrypted_content", rawjson.Quote(c.seals.thought([]rawjson.Member{text(c.speech.thought, s)})))
 	}
