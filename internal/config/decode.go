@@ -21,7 +21,8 @@ import (
 //	doc     what it is, in a sentence; for the JSON Schema
 //	enum    the values that a string can have, separated by commas
 //	unit    "bytes" for an int64 that is a size
-//	min     the least a number can be; 1 without the tag
+//	min     the least a number can be; 1 without the tag. A time is more than 0,
+//	        unless the tag says that it can be 0
 //	max     the most a number can be
 //	secret  "filled": values that came from the environment are shown as the
 //	        reference to it; those of a [secret.Text] are never shown
@@ -136,7 +137,7 @@ func (d *decoder) value(n *node, v reflect.Value, path string, f field) {
 	}
 	switch {
 	case v.Type() == durationType:
-		d.duration(n, v, path)
+		d.duration(n, v, path, f)
 	case v.Type() == rawType:
 		v.SetBytes(n.appendJSON(nil))
 	case v.Type() == secretType:

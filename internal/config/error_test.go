@@ -84,6 +84,15 @@ test.yaml:1:23: http.drain_timeout must be more than 0
   1 | http: {drain_timeout: -1s}
     |                       ^
   Leave the key out for its default.`},
+		{"less than nothing", "usage: {retention: -1s}\nstore: {quota: {owner: -1}}\n", `
+test.yaml:1:20: usage.retention must be at least 0s
+  1 | usage: {retention: -1s}
+    |                    ^
+  Leave the key out for its default.
+test.yaml:2:24: store.quota.owner must be at least 0
+  2 | store: {quota: {owner: -1}}
+    |                        ^
+  Leave the key out for its default.`},
 		{"not a boolean", "mcpServers: {a: {command: x, disabled: yes}}\n", `
 test.yaml:1:40: mcpServers.a.disabled must be true or false, not "yes"
   1 | mcpServers: {a: {command: x, disabled: yes}}

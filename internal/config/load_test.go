@@ -191,6 +191,21 @@ log: {level: debug, format: json, levels: {mcp: warn}}
 	}
 }
 
+// Where a key says what 0 is, 0 is read, also by an editor.
+func TestZeroWhereItHasAMeaning(t *testing.T) {
+	const text = "store: {quota: {owner: 0, total: 0}}\nusage: {retention: 0s}\nbudgets: [{tokens: 1}]\n"
+	got, err := config.Parse("test.yaml", []byte(text), env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Store.Quota != (store.Quota{}) || got.Usage.Retention != 0 {
+		t.Errorf("quota %v, usage for %v", got.Store.Quota, got.Usage.Retention)
+	}
+	if err := compileSchema(t).Validate(asJSON(t, text)); err != nil {
+		t.Errorf("the schema: %v", err)
+	}
+}
+
 func TestEmptyFilesAreTheDefault(t *testing.T) {
 	for _, text := range []string{"", "\n", "# nothing\n", "---\n", "{}", "mcpServers:\nmodels:\nloop:\n", "\ufefflisten: 127.0.0.1:8787\r\n", `{"mcpServers": {}, "models": []}`} {
 		f := parse(t, text)

@@ -87,7 +87,7 @@ func (d *decoder) boolean(n *node, v reflect.Value, path string) {
 	d.fail(n, path, fmt.Sprintf("%s must be true or false, not %s", path, d.shown(n)), hint)
 }
 
-func (d *decoder) duration(n *node, v reflect.Value, path string) {
+func (d *decoder) duration(n *node, v reflect.Value, path string, f field) {
 	text, filled, ok := d.scalar(n, path)
 	if !ok || d.unsetOK && n.kind == stringKind && !filled {
 		return
@@ -101,11 +101,14 @@ func (d *decoder) duration(n *node, v reflect.Value, path string) {
 		d.fail(n, path, fmt.Sprintf("%s must be a time such as 30s or 5m, not %s", path, d.shown(n)), hint)
 		return
 	}
-	if value <= 0 {
+	switch {
+	case int64(value) >= f.min:
+		v.SetInt(int64(value))
+	case f.min == 0:
+		d.fail(n, path, path+" must be at least 0s", "Leave the key out for its default.")
+	default:
 		d.fail(n, path, path+" must be more than 0", "Leave the key out for its default.")
-		return
 	}
-	v.SetInt(int64(value))
 }
 
 func (d *decoder) number(n *node, v reflect.Value, path string, f field) {

@@ -23,7 +23,7 @@ func Schema() []byte {
 		member{"$defs", object{
 			{"reference", object{{"description", "A value with a reference to an environment variable."}, {"type", "string"}, {"pattern", `\$\{.+\}`}}},
 			{"duration", object{{"description", "A time such as 30s, 5m or 1h30m."}, {"type", "string"}, {"pattern", `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|\$\{.+\}`}}},
-			{"size", object{{"description", "A number of bytes, or a size such as 64KiB or 16MiB."}, {"type", []string{"integer", "string"}}, {"minimum", 1}, {"pattern", `^[0-9]+ *(B|[kK]B|MB|GB|KiB|MiB|GiB)?$|\$\{.+\}`}}},
+			{"size", object{{"description", "A number of bytes, or a size such as 64KiB or 16MiB."}, {"type", []string{"integer", "string"}}, {"pattern", `^[0-9]+ *(B|[kK]B|MB|GB|KiB|MiB|GiB)?$|\$\{.+\}`}}},
 			{"text", object{{"type", []string{"string", "number", "boolean"}}}},
 		}},
 	)
@@ -79,7 +79,7 @@ func schemaOf(v reflect.Value, f field) object {
 		schema = append(schema, member{"$ref", "#/$defs/duration"})
 		def.value = formatDuration(time.Duration(v.Int()))
 	case f.unit == "bytes":
-		schema = append(schema, member{"$ref", "#/$defs/size"})
+		schema = append(schema, member{"$ref", "#/$defs/size"}, member{"minimum", f.min})
 		def.value = formatSize(v.Int())
 	case isSection(v.Type()):
 		return append(schema, structSchema(v)...)

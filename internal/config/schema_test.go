@@ -90,6 +90,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"time without unit":       "loop: {timeout: 30}",
 		"size":                    "loop: {bytes: 5 apples}",
 		"number below its least":  "results: {limit: 10}",
+		"size below its least":    "mcp: {page: 100}",
 		"number above its most":   "loop: {parallel: 1001}",
 		"text for a number":       "loop: {rounds: many}",
 		"text for a boolean":      "mcpServers: {a: {command: x, disabled: maybe}}",

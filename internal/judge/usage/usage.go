@@ -37,7 +37,7 @@ const (
 // Config is the section usage of the configuration.
 type Config struct {
 	Off       bool          `yaml:"off" doc:"Keeps no usage."`
-	Retention time.Duration `yaml:"retention" doc:"How long usage is kept. 0s keeps it for ever."`
+	Retention time.Duration `yaml:"retention" min:"0" doc:"How long usage is kept. 0s keeps it for ever."`
 }
 
 // A Key is what something was used of. Model is for messages of models; Server and Tool

@@ -75,8 +75,8 @@ type Config struct {
 
 // Quota bounds what is stored, counted once a minute.
 type Quota struct {
-	Owner int64 `yaml:"owner" unit:"bytes" doc:"Size of all that one owner has: a person where requests name one, else a key. 0 is without end."`
-	Total int64 `yaml:"total" unit:"bytes" doc:"Size of all that all owners have. 0 is without end."`
+	Owner int64 `yaml:"owner" unit:"bytes" min:"0" doc:"Size of all that one owner has: a person where requests name one, else a key. 0 is without end."`
+	Total int64 `yaml:"total" unit:"bytes" min:"0" doc:"Size of all that all owners have. 0 is without end."`
 }
 
 // SetDefaults sets what is not about this machine.
