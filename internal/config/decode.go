@@ -299,7 +299,8 @@ func (d *decoder) mapping(n *node, v reflect.Value, path string, f field) {
 }
 
 func (d *decoder) list(n *node, v reflect.Value, path string) {
-	if n.kind == nullKind {
+	if n.kind == nullKind { // said, and all items commented out: there are none
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 		return
 	}
 	if n.kind != listKind {

@@ -535,6 +535,17 @@ func TestRuleErrors(t *testing.T) {
 	}
 }
 
+// A condition whose items are all commented out does not make its rule one for everybody.
+func TestConditionsWithoutItems(t *testing.T) {
+	for _, condition := range []string{"caller", "issuer", "scope", "server", "effect", "arguments"} {
+		text := "policy:\n  - allow: [\"*\"]\n    when:\n      " + condition + ":\n      #  - x\n"
+		_, err := config.Parse("test.yaml", []byte(text), nil)
+		if want := "policy[0].when: " + condition + ": an empty list"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", condition, err, want)
+		}
+	}
+}
+
 // A tool that stays listed, of a server that is not there, is a slip of the pen.
 func TestAlwaysOfNobody(t *testing.T) {
 	file, err := config.Parse("test.yaml", []byte("tools: {always: ['files__*', 'fils__read_*', '*__get']}\nmcpServers: {files: {url: http://x}}"), nil)

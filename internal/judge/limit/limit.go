@@ -157,7 +157,7 @@ func made(from Limit, place int) limit {
 		}
 		l.words = fmt.Sprintf("%d calls a %s", n, map[time.Duration]string{time.Second: "second", time.Minute: "minute", time.Hour: "hour"}[each])
 	}
-	if from.Per == nil {
+	if len(from.Per) == 0 {
 		l.per.caller = true
 	}
 	for _, per := range from.Per {

@@ -86,7 +86,7 @@ func TestPer(t *testing.T) {
 		for _, tt := range []struct {
 			per  []string
 			want int // of 2 callers × 2 servers × 2 tools
-		}{{nil, 2}, {[]string{"caller"}, 2}, {[]string{"all"}, 1}, {[]string{"server"}, 2}, {[]string{"tool"}, 4}, {[]string{"caller", "server"}, 4}, {[]string{"caller", "tool"}, 8}} {
+		}{{nil, 2}, {[]string{}, 2}, {[]string{"caller"}, 2}, {[]string{"all"}, 1}, {[]string{"server"}, 2}, {[]string{"tool"}, 4}, {[]string{"caller", "server"}, 4}, {[]string{"caller", "tool"}, 8}} {
 			l := made1(t, Limit{Per: tt.per, Calls: 1})
 			admitted := 0
 			for _, who := range []caller.Caller{ada, bob} {

@@ -108,6 +108,9 @@ func (w *When) check(allows bool) error {
 	if allows && w.Hints != nil {
 		return wrong("when", "hints: what a server says of itself cannot allow anything; say what its tools do in effects of the server, and use effect here")
 	}
+	if w.Arguments != nil && len(w.Arguments) == 0 {
+		return wrong("when", "arguments: an empty list says nothing of them")
+	}
 	for _, a := range w.Arguments {
 		if a.Name == "" || len(a.Match) == 0 || slices.Contains(a.Match, "") {
 			return wrong("when", "arguments: each has a name and patterns that match something")

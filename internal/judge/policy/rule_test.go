@@ -25,6 +25,7 @@ func TestRefused(t *testing.T) {
 		"none of read_only":                        {Deny: []string{"*"}, When: When{Effect: []string{"destructive"}}},
 		"server: \"a?\"":                           {Deny: []string{"*"}, When: When{Server: []string{"a?"}}},
 		"caller: an empty list":                    {Deny: []string{"*"}, When: When{Caller: []string{}}},
+		"arguments: an empty list":                 {Allow: []string{"*"}, When: When{Arguments: []Argument{}}},
 		"each has a name and patterns":             {Deny: []string{"*"}, When: When{Arguments: []Argument{{Name: "x"}}}},
 		"arguments: \"?\": there is no ? here":     {Deny: []string{"*"}, When: When{Arguments: []Argument{{"x", []string{"?"}}}}},
 		"name: a name is one line":                 {Name: "a\nb", Deny: []string{"*"}},
