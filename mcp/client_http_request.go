@@ -87,7 +87,11 @@ func (r *requester) request(method string, u *url.URL, body []byte) http.Request
 		Header: make(http.Header, max(len(r.header), usualHeaders)),
 	}
 	for name, values := range r.header {
-		req.Header[http.CanonicalHeaderKey(name)] = values
+		name = http.CanonicalHeaderKey(name)
+		if name == "Host" && len(values) > 0 { // a request has it beside its header
+			req.Host = values[0]
+		}
+		req.Header[name] = values
 	}
 	if body != nil {
 		req.ContentLength = int64(len(body))

@@ -233,6 +233,21 @@ func TestRefusalsDecideNothing(t *testing.T) {
 	}
 }
 
+// A Host among the headers is the one that a server is asked for.
+func TestHostOfHeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got string
+		transport := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got = r.Host
+			w.WriteHeader(http.StatusForbidden)
+		}))
+		transport.Header = http.Header{"host": {"tools.test"}}
+		if _, err := Connect(t.Context(), transport, nil); err == nil || got != "tools.test" {
+			t.Errorf("asked as %q: %v", got, err)
+		}
+	})
+}
+
 func TestUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := serveHTTP(t, nil)

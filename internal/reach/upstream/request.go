@@ -66,6 +66,9 @@ func (u *Upstream) NewRequest(ctx context.Context, r Request) (*http.Request, er
 	}).WithContext(ctx)
 	copyHeader(req.Header, r, r.ClientCredentials && !u.HasKey)
 	maps.Copy(req.Header, u.header)
+	if host := u.header.Get("Host"); host != "" { // a request has it beside its header
+		req.Host = host
+	}
 	if u.Speaks(Messages) && u.HasKey && (r.Path == "/messages" || strings.HasPrefix(r.Path, "/messages/")) {
 		// On these routes a key stands in a header of its own; Anthropic takes a bearer
 		// token for something else.

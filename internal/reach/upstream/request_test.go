@@ -117,6 +117,32 @@ func TestNewRequestHeader(t *testing.T) {
 	}
 }
 
+// A Host in the configuration is the one that is asked for; a client's never is.
+func TestNewRequestHost(t *testing.T) {
+	for _, headers := range []map[string]string{nil, {"host": "b.test"}} {
+		var got string
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Host }))
+		defer server.Close()
+		u := one(t, upstream.Model{BaseURL: server.URL + "/v1", Headers: secret.Map(headers)})
+		want := u.Host()
+		if headers != nil {
+			want = headers["host"]
+		}
+		req, err := u.NewRequest(t.Context(), upstream.Request{Method: "GET", Path: "/models", Header: http.Header{"Host": {"gateway.test"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := u.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if got != want {
+			t.Errorf("headers %v: the upstream was asked as %q, want %q", headers, got, want)
+		}
+	}
+}
+
 func TestNewRequestTarget(t *testing.T) {
 	tests := []struct {
 		base, path, query string
