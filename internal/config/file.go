@@ -77,7 +77,7 @@ type File struct {
 
 	Idempotency idempotency.Config `yaml:"idempotency" doc:"Answers that are kept for requests that are sent again with the same Idempotency-Key."`
 
-	Store     store.Config    `yaml:"store" doc:"The file that keeps what outlives the process: the audit log, approvals and pins."`
+	Store     store.Config    `yaml:"store" doc:"The file that keeps what outlives the process: the audit log, approvals, pins, what clients have stored and more."`
 	Replicas  Replicas        `yaml:"replicas" doc:"What several gateways on one PostgreSQL database have to know of what stands in front of them."`
 	Audit     audit.Config    `yaml:"audit" doc:"The log of who did what."`
 	Approvals approval.Config `yaml:"approvals" doc:"Questions to a person whether a call may run."`

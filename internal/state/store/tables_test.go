@@ -2,6 +2,8 @@ package store
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -43,6 +45,19 @@ func TestTables(t *testing.T) {
 			t.Errorf("%+v\nand elsewhere\n%+v", tables, first)
 		}
 	})
+}
+
+// TestTablesAreInTheGuide: what is kept, and for how long, is said of every table.
+func TestTablesAreInTheGuide(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "store.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tablesOf(t, opened(t, Memory)) {
+		if !strings.Contains(string(page), "`"+table.Name+"`") {
+			t.Errorf("docs/store.md does not say how long the rows of %s are kept", table.Name)
+		}
+	}
 }
 
 func tablesOf(t *testing.T, db *DB) (tables []Table) {
