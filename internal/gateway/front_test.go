@@ -241,6 +241,9 @@ func TestRootSaysWhatThisIs(t *testing.T) {
 	if w := ask(off, "GET", "localhost", "/", nil); strings.Contains(w.Body.String(), "/mcp") {
 		t.Errorf("an endpoint that is off: %s", w.Body)
 	}
+	if w := ask(off, "POST", "localhost", "/mcp", nil); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "MCP is at") {
+		t.Errorf("an endpoint that is off: %d %s", w.Code, w.Body)
+	}
 }
 
 func TestUnknownRoutes(t *testing.T) {

@@ -192,11 +192,13 @@ func (g *Gateway) routes(s *setup, a *api.API) *door.Mux {
 	mux.Handle(g.ops.Routes()...)
 	mux.Handle(g.metricsRoute())
 	mux.Handle(g.console.Routes()...)
+	there := "The API begins at /v1."
 	if !s.file.MCP.Off {
+		there = "The API begins at /v1, and MCP is at /mcp."
 		mux.Handle(g.mcp.Routes()...)
 	}
 	mux.Handle(door.Route{Pattern: "/", Serve: func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
-		g.refuse(w, r, door.OpenAI, door.NotFound("There is nothing at "+r.URL.Path+". The API begins at /v1, and MCP is at /mcp."))
+		g.refuse(w, r, door.OpenAI, door.NotFound("There is nothing at "+r.URL.Path+". "+there))
 	}})
 	return mux
 }
