@@ -36,7 +36,7 @@ the gateway answers and has the model:
 
 With --write it goes into "env" of Claude Code's settings (~/.claude/settings.json, or
 in $CLAUDE_CONFIG_DIR); everything else there stays as it is. The key is that in
-DRAGOMAN_API_KEY, and stands in the settings then.`,
+DRAGOMAN_API_KEY, and stands in the settings then, which only you can read.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if base == "" {
@@ -58,7 +58,7 @@ DRAGOMAN_API_KEY, and stands in the settings then.`,
 			}
 			settings := claudeEnvironment(base, cmp.Or(key, "none"), name)
 			if write {
-				return writeClaude(cmd, settings)
+				return writeClaude(cmd, settings, key != "")
 			}
 			for _, m := range settings.Members {
 				value, _ := rawjson.String(m.Value)
@@ -189,8 +189,9 @@ func claudeSettings() (string, error) {
 	return path, os.MkdirAll(filepath.Dir(path), 0o700)
 }
 
-// writeClaude puts variables into Claude Code's settings.
-func writeClaude(cmd *cobra.Command, settings *rawjson.Object) error {
+// writeClaude puts variables into Claude Code's settings. Those with a key are for nobody
+// else to read.
+func writeClaude(cmd *cobra.Command, settings *rawjson.Object, secret bool) error {
 	path, err := claudeSettings()
 	if err != nil {
 		return err
@@ -203,11 +204,28 @@ func writeClaude(cmd *cobra.Command, settings *rawjson.Object) error {
 	if err != nil {
 		return &failure{fmt.Errorf("%s was left as it is: %w", path, err), "without --write the variables are printed"}
 	}
+	if secret {
+		if err := closeToOthers(path); err != nil {
+			return &failure{err, ""}
+		}
+	}
 	if err := atomicfile.Update(path, merged); err != nil {
 		return &failure{err, ""}
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s: env has the gateway now\n", path)
 	return nil
+}
+
+// closeToOthers keeps others from a file that is to hold a key, if it is there.
+func closeToOthers(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&0o077 == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.Chmod(path, info.Mode().Perm()&^0o077)
 }
 
 // mergeEnvironment returns settings with variables in their member env. Everything else

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -128,6 +129,27 @@ func TestClaudeWrite(t *testing.T) {
 		if got, _ := os.ReadFile(path); err == nil || string(got) != bad {
 			t.Errorf("%s: %v, and is %s", bad, err, got)
 		}
+	}
+}
+
+// TestClaudeWriteKeepsTheKey: settings that others could read are closed to them when a key
+// comes into them.
+func TestClaudeWriteKeepsTheKey(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no modes there")
+	}
+	s := gatewayStub(t)
+	path := filepath.Join(t.TempDir(), "settings.json")
+	t.Setenv("CLAUDE_CONFIG_DIR", filepath.Dir(path))
+	t.Setenv("DRAGOMAN_API_KEY", "0123456789abcdef")
+	if err := os.WriteFile(path, []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := claude(t, "--write", "--url", s.URL); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
 	}
 }
 
