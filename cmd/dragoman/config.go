@@ -30,9 +30,8 @@ func configCommand() *cobra.Command {
 			} else {
 				stderr.Printf("%s\n", stderr.Faint("# from "+file.Path))
 			}
-			for _, w := range file.Warnings {
-				stderr.Printf("%s %s\n", stderr.Warn("warning:"), terminal.Visible(w.Error()))
-			}
+			s.warnLeftOut(file)
+			s.warn(stderr, file)
 			_, err = cmd.OutOrStdout().Write(config.Effective(file))
 			return err
 		},
