@@ -12,7 +12,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
-	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // captures are the conversations and calls that are kept: the book of what runs, and what
@@ -20,14 +19,13 @@ import (
 type captures struct {
 	g    *Gateway
 	kept *captured.Captures
-	mask secret.Mask // of what the configuration knows to be secret
 }
 
 var _ session.Book = (*captures)(nil)
 
 // openCaptures has what runs kept in the store, for whom the configuration says so.
 func (g *Gateway) openCaptures(db *store.DB, keys *vault.Vault) {
-	g.captures = &captures{g, captured.New(db, keys, g.file.Capture, g.log), g.mask()}
+	g.captures = &captures{g, captured.New(db, keys, g.file.Capture, g.log)}
 	g.live.Book = g.captures
 }
 
@@ -62,7 +60,7 @@ func (c *captures) Wants(who caller.Caller) bool {
 
 // Keep implements [session.Book].
 func (c *captures) Keep(run session.Run) {
-	run.Hide(c.mask.Hide)
+	run.Hide(c.g.hide)
 	head, steps, err := run.Encode()
 	if err != nil {
 		c.g.log.Error("a conversation could not be kept for the console", "error", err)

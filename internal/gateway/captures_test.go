@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -82,6 +83,29 @@ func TestCaptures(t *testing.T) {
 	}
 	if status, _ := ann.get(page); status != 404 {
 		t.Errorf("erased, and yet: %d", status)
+	}
+}
+
+// TestCapturesHideWhatAReloadBrought: a secret that the configuration has got since the start
+// is hidden in what is kept, and so is the one in whose place it came.
+func TestCapturesHideWhatAReloadBrought(t *testing.T) {
+	file := func(key string) string {
+		return "listen: 127.0.0.1:0\nstore: {path: " + filepath.Join(t.TempDir(), "dragoman.db") + "}\nmodels: [{match: far, base_url: 'http://far.test/v1', api_key: " + key + "}, {base_url: 'http://rehearsal.invalid/v1'}]\n"
+	}
+	first := file("first-secret-of-far")
+	l := live(t, first)
+	l.reload(strings.Replace(first, "first-secret-of-far", "second-secret-of-far", 1))
+	if status, body := sent(t, "", "POST", l.url+"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"SAY first-secret-of-far, then second-secret-of-far."}]}`); status != 200 {
+		t.Fatal(body)
+	}
+	settled(t, l.Gateway)
+	kept, err := l.captures.List(t.Context(), "", time.Now().Add(time.Hour), 1)
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("%d are kept, %v", len(kept), err)
+	}
+	run, _, err := l.captures.Get(t.Context(), "", kept[0].Key)
+	if text := fmt.Sprintf("%+v", run); err != nil || strings.Contains(text, "secret-of-far") {
+		t.Errorf("%v, kept as it was said: %s", err, text)
 	}
 }
 

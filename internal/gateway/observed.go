@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/door/ops"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
@@ -28,27 +29,36 @@ const RequestHeader = "X-Dragoman-Request"
 
 // openTelemetry makes what watches.
 func (g *Gateway) openTelemetry() (err error) {
+	g.learn(g.file)
 	g.telemetry, err = telemetry.New(g.file.Telemetry, telemetry.Options{
-		Lookup: g.o.Lookup, Version: g.o.Version, Log: g.log, Hide: g.mask().Hide,
+		Lookup: g.o.Lookup, Version: g.o.Version, Log: g.log, Hide: g.hide,
 		Model: func(name string) string { label, _ := g.priced(name); return label },
 	})
 	return err
 }
 
-// mask hides all secrets of the configuration, and those of what servers are started with.
-func (g *Gateway) mask() secret.Mask {
-	all := g.file.Secrets()
-	for _, m := range g.file.Models {
-		all = append(all, secret.InAddress(m.BaseURL)...)
-	}
-	for _, c := range g.file.MCPServers {
-		all = append(all, c.Secrets(os.LookupEnv)...)
+// learn has the secrets of configurations hidden from now on, and those of what servers are
+// started with.
+func (g *Gateway) learn(files ...*config.File) {
+	var all []secret.Text
+	for _, file := range files {
+		all = append(all, file.Secrets()...)
+		for _, m := range file.Models {
+			all = append(all, secret.InAddress(m.BaseURL)...)
+		}
+		for _, c := range file.MCPServers {
+			all = append(all, c.Secrets(os.LookupEnv)...)
+		}
 	}
 	if key, _ := g.o.Lookup("DRAGOMAN_API_KEY"); key != "" {
 		all = append(all, secret.New(key))
 	}
-	return secret.NewMask(all...)
+	mask := secret.NewMask(all...)
+	g.secrets.Store(&mask)
 }
+
+// hide hides the secrets of the configuration.
+func (g *Gateway) hide(text string) string { return g.secrets.Load().Hide(text) }
 
 // priced returns what the configuration calls a model, and its price.
 func (g *Gateway) priced(name string) (string, usage.Price) {

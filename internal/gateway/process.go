@@ -133,9 +133,10 @@ type Gateway struct {
 	stopping   chan struct{} // closed when draining begins
 	memory     memoryGauge
 
-	telemetry *telemetry.Telemetry // nil where nobody watches
-	usage     *usage.Book          // nil where none is kept
-	open      atomic.Int64         // requests that are being answered
+	telemetry *telemetry.Telemetry        // nil where nobody watches
+	secrets   atomic.Pointer[secret.Mask] // of the configuration
+	usage     *usage.Book                 // nil where none is kept
+	open      atomic.Int64                // requests that are being answered
 
 	now       atomic.Pointer[setup]
 	reloading sync.Mutex

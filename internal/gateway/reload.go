@@ -100,6 +100,7 @@ func (g *Gateway) replace(check bool) (config.Changes, error) {
 	next.complete(g, before)
 	g.callers.Use(next.accepted)
 	g.gate.Use(next.rules)
+	g.learn(before.file, file) // what began with the one before goes on
 	g.use(next)
 	g.servers.Apply(file.MCPServers, g.builtin(next), next.bounds())
 	g.mcp.Use(next.mcp())
