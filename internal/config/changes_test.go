@@ -1,8 +1,11 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,11 +36,20 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// Each key that needs another start is one.
+// Each key that needs another start is one, and stands in the guide.
 func TestRestartsAreKeys(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "These keys need a restart.")
+	table, _, _ = strings.Cut(table, "A file that has neither")
 	for _, key := range restarts {
 		if !slices.Contains(keys(), key) {
 			t.Errorf("there is no key %s", key)
+		}
+		if !strings.Contains(table, "`"+key+"`") {
+			t.Errorf("docs/operations.md does not say that %s needs a restart", key)
 		}
 	}
 }
