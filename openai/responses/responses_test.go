@@ -582,7 +582,7 @@ func TestRefusals(t *testing.T) {
 	for body, param := range map[string]string{
 		`{"model":"m"}`: "input", `{"input":"x"}`: "model", `{"model":"m","input":"x","background":true,"store":false}`: "store",
 		`{"model":"m","input":"x","background":true,"background_options":{"completion_window":"8h"}}`: "background_options.completion_window",
-		`{"model":"m","input":"x","conversation":{"name":"c"}}`: "conversation", `{"model":"m","input":"x","prompt":{"id":"p"}}`: "prompt",
+		`{"model":"m","input":"x","conversation":{"name":"c"}}`:                                       "conversation", `{"model":"m","input":"x","prompt":{"id":"p"}}`: "prompt",
 		`{"model":"m","input":"x","tools":[{"type":"file_search"}]}`: "tools[0].type",
 		`{"model":"m","input":"x","tools":[{"type":"function","name":"f","strict":true,"parameters":{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}}]}`: "tools[0]",
 		`{"model":"m","input":"x","tools":[{"type":"function","name":"f","strict":true,"parameters":{"type":"object","properties":{}}}]}`:                                                   "tools[0]",
