@@ -169,6 +169,9 @@ type Want struct {
 	// Session is which of the caller's sessions this is, for servers that keep them
 	// apart; empty where the client does not say.
 	Session string
+	// Begun are the names of those that this one goes on from, as its door keeps them: for
+	// what was read there.
+	Begun []string
 	// Door is where the request came in, for the audit log.
 	Door string
 	// Patience is how long a call waits for an operator who has to approve it;
@@ -268,7 +271,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	if !who.Valid() {
 		return nil, ErrNobody
 	}
-	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door, StepsUp: want.Client, Claim: want.Claim}
+	client := gate.Client{Caller: who, Conversation: want.Session, Begun: want.Begun, Door: want.Door, StepsUp: want.Client, Claim: want.Claim}
 	chosen, err := o.choose(client, want.Servers)
 	if err != nil {
 		return nil, err

@@ -48,16 +48,18 @@ type Before struct {
 	Continues string `json:"continues,omitempty"`
 	Upstream  string `json:"upstream,omitempty"`
 	Joined    int    `json:"joined,omitempty"`
+	// Begun are the names under which all of it was begun.
+	Begun []string `json:"begun,omitempty"`
 }
 
 // Before returns what a request that was resolved, and has joined its conversation, goes on
 // from here; nil where that is nothing.
 func (r *Request) Before() *Before {
-	b := &Before{Items: r.items[:len(r.items)-len(r.own)], Turns: r.known, Continues: r.continues, Upstream: r.before, Joined: r.joined}
+	b := &Before{Items: r.items[:len(r.items)-len(r.own)], Turns: r.known, Continues: r.continues, Upstream: r.before, Joined: r.joined, Begun: r.begun}
 	if r.resolved {
 		b.Own = r.own
 	}
-	if len(b.Items) == 0 && len(b.Turns) == 0 && b.Own == nil && b.Upstream == "" && b.Joined == 0 {
+	if len(b.Items) == 0 && len(b.Turns) == 0 && b.Own == nil && b.Upstream == "" && b.Joined == 0 && len(b.Begun) == 0 {
 		return nil
 	}
 	return b
@@ -68,7 +70,7 @@ func (r *Request) GoOnFrom(b *Before) error {
 	if b.Own != nil {
 		r.own, r.resolved = b.Own, true
 	}
-	r.continues, r.before, r.joined = b.Continues, b.Upstream, b.Joined
+	r.continues, r.before, r.joined, r.begun = b.Continues, b.Upstream, b.Joined, b.Begun
 	return r.precede(slices.Clone(b.Items), maps.Clone(b.Turns))
 }
 
@@ -118,7 +120,7 @@ func (b *Begun) stored(r *Request, status string, usage json.RawMessage) *Stored
 	a := &answer{}
 	a.begin(r, nil, b)
 	return &Stored{
-		ID: b.ID, Previous: r.Previous, Conversation: r.Conversation, Person: r.person(), Input: withIDs(r.own, b.namer(ofInput)), Output: a.finished(),
+		ID: b.ID, Previous: r.Previous, Conversation: r.Conversation, Person: r.person(), Session: r.beganAs(), Input: withIDs(r.own, b.namer(ofInput)), Output: a.finished(),
 		Response: a.response(status, usage, nil, nil),
 	}
 }

@@ -192,6 +192,7 @@ func (r *Request) Join(k *Kept) error {
 		return err
 	}
 	r.joined = k.Added
+	r.begun = slices.Insert(r.begun, 0, k.ID)
 	return r.precede(slices.Clone(k.Items), maps.Clone(k.Turns))
 }
 

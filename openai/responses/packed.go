@@ -89,8 +89,8 @@ func (p packed) unpack() *Stored {
 }
 
 // texts are the texts of a response.
-func (s *Stored) texts() [5]*string {
-	return [...]*string{&s.ID, &s.Previous, &s.Conversation, &s.Person, &s.Upstream}
+func (s *Stored) texts() [6]*string {
+	return [...]*string{&s.ID, &s.Previous, &s.Conversation, &s.Person, &s.Session, &s.Upstream}
 }
 
 // size is about how many bytes of memory it holds.

@@ -36,6 +36,7 @@ type Request struct {
 	items    []json.RawMessage // those of all that it goes on from, and its own
 	known    map[string]*memory.Turn
 	joined   int               // how many items its conversation had been given
+	begun    []string          // the names under which what it goes on from was begun
 	tools    []json.RawMessage // entries of its tools that are the client's own
 	choice   choice
 	changed  changed
@@ -292,6 +293,26 @@ func (r *Request) Session() string {
 	}
 	name, _ := recall.Owner(r.object, "", "")
 	return name
+}
+
+// Begun returns the names, as [Request.Session] has them, under which that was begun which
+// a request that was resolved, and has joined its conversation, goes on from here. What it
+// goes on from is the same conversation, whatever the request calls it.
+func (r *Request) Begun() []string { return r.begun }
+
+// goesOnFrom notes the name under which something was begun that the request goes on from.
+func (r *Request) goesOnFrom(name string) {
+	if !slices.Contains(r.begun, name) {
+		r.begun = append(r.begun, name)
+	}
+}
+
+// beganAs is the name under which the conversation of the request was begun.
+func (r *Request) beganAs() string {
+	if len(r.begun) > 0 {
+		return r.begun[0]
+	}
+	return r.Session()
 }
 
 // NamesTurn reports whether the request says which turn it belongs to, as those of Codex

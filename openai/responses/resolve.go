@@ -33,6 +33,7 @@ func (r *Request) Resolve(ctx context.Context, store Store, caller string) error
 	}
 	if len(chain) > 0 {
 		r.continues = chain[0].Upstream
+		r.begun = slices.Insert(r.begun, 0, chain[0].Session)
 	}
 	var items []json.RawMessage
 	known := map[string]*memory.Turn{}
@@ -169,6 +170,7 @@ func (r *Request) resolveItems(ctx context.Context, store Store, caller string) 
 			own, changed = slices.Clone(own), true
 		}
 		own[i] = found
+		r.goesOnFrom(with.Session)
 	}
 	r.own, r.resolved = own, r.resolved || changed
 	return nil

@@ -24,6 +24,8 @@ type Stored struct {
 	// Person is who the request named behind its caller; empty for nobody. A request
 	// that names another one finds nothing of it.
 	Person string `json:"person,omitempty"`
+	// Session is the name under which its conversation was begun, as [Request.Session] has it.
+	Session string `json:"session,omitempty"`
 	// Input are the items of its request, each with an id, and Output its own.
 	Input  []json.RawMessage `json:"input"`
 	Output []json.RawMessage `json:"output"`
@@ -38,7 +40,7 @@ type Stored struct {
 
 // Size returns about how many bytes of memory the response holds.
 func (s *Stored) Size() int64 {
-	n := int64(256 + len(s.ID) + len(s.Previous) + len(s.Person) + len(s.Upstream) + cap(s.Response))
+	n := int64(256 + len(s.ID) + len(s.Previous) + len(s.Person) + len(s.Session) + len(s.Upstream) + cap(s.Response))
 	for _, items := range [][]json.RawMessage{s.Input, s.Output} {
 		for _, item := range items {
 			n += int64(cap(item)) + 32
@@ -232,7 +234,7 @@ func (c *Conversation) keep(ctx context.Context, input []json.RawMessage) bool {
 		return true
 	}
 	s := &Stored{
-		ID: c.answer.id, Previous: c.request.Previous, Conversation: c.request.Conversation, Person: c.request.person(), Input: input, Output: c.answer.asGiven(),
+		ID: c.answer.id, Previous: c.request.Previous, Conversation: c.request.Conversation, Person: c.request.person(), Session: c.request.beganAs(), Input: input, Output: c.answer.asGiven(),
 		Response: c.answer.final, Upstream: c.continuesFrom(), Turns: maps.Clone(c.turns),
 	}
 	if c.options.Kept != nil {

@@ -70,6 +70,8 @@ type about struct {
 	stream bool
 	// session names the conversation among those of its caller; empty for none.
 	session string
+	// begun are the names under which that was begun which it goes on from here.
+	begun []string
 	// servers are those of our servers that it chooses; none: it does not choose.
 	servers []model.ServerChoice
 	// search is what it says of searches of the web; nil where it declares none.
@@ -200,7 +202,7 @@ func (said about) withheld(h http.Header) (why string, err error) {
 
 // want returns the session that a request wants.
 func (said about) want() (session.Want, error) {
-	want := session.Want{Model: said.model, Session: said.session, WebSearch: said.search}
+	want := session.Want{Model: said.model, Session: said.session, Begun: said.begun, WebSearch: said.search}
 	for _, s := range said.servers {
 		if s.URL != "" {
 			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label, and leave server_url out or let it be \"dragoman:\" and the label.")

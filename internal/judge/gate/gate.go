@@ -105,6 +105,9 @@ type Client struct {
 	// counts for no other; empty where the client does not say, and then all of the
 	// caller's that have no name are one.
 	Conversation string
+	// Begun are the names of the conversations that this one goes on from, whatever the
+	// client calls it now: what is read in one of them is read in all.
+	Begun []string
 	// Door is where the calls come from, for the audit log.
 	Door string
 	// StepsUp says that the client can be told which scopes its token lacks. It then
@@ -114,6 +117,13 @@ type Client struct {
 	// where nothing has to be. Where it fails with [idempotency.ErrRunning], another
 	// process makes the request's calls: the call is not made, and its error is that.
 	Claim func(*store.Tx) error
+}
+
+// conversations returns the names of the client's conversation.
+func (c Client) conversations() []string {
+	names := append([]string{c.Conversation}, c.Begun...)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // sees returns the caller with the rights by which it is decided what the client sees.
@@ -255,7 +265,15 @@ func (t *gated) tainting() bool { return t.began.Tainting() || t.policy.Load().T
 // isTainted reports whether the conversation has read something that strangers may
 // have written.
 func (t *gated) isTainted(ctx context.Context) bool {
-	return t.tainting() && t.remembered.isTainted(ctx, t.who.Caller.ID, t.who.Conversation)
+	if !t.tainting() {
+		return false
+	}
+	for _, name := range t.who.conversations() {
+		if t.remembered.isTainted(ctx, t.who.Caller.ID, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // read notes what a call has brought into the conversation.
@@ -263,7 +281,9 @@ func (t *gated) read(ctx context.Context, call *dragoman.Call, res *dragoman.Res
 	if !t.tainting() || !speaks(call, res) || call.Tool != nil && call.Tool.Closed() {
 		return
 	}
-	t.remembered.taint(ctx, t.who.Caller.ID, t.who.Conversation)
+	for _, name := range t.who.conversations() {
+		t.remembered.taint(ctx, t.who.Caller.ID, name)
+	}
 }
 
 // speaks reports whether a call has brought words of a server: content, an error in

@@ -518,6 +518,22 @@ func TestTainted(t *testing.T) {
 	if got := try("two", p.call("write", `{}`)); got != "ran" {
 		t.Errorf("in another conversation: %s", got)
 	}
+	// What goes on from a conversation is that conversation.
+	later := Client{Caller: ann, Conversation: "later", Begun: []string{"begun"}}
+	for _, tt := range []struct {
+		who  Client
+		want string
+	}{
+		{later, "ran"}, // and its result is read
+		{Client{Caller: ann, Conversation: "still later", Begun: []string{"begun"}}, dragoman.CodeDenied},
+		{Client{Caller: ann, Conversation: "later"}, dragoman.CodeDenied},
+		{Client{Caller: ann, Conversation: "still later", Begun: []string{"elsewhere"}}, "ran"},
+	} {
+		res, err := p.Around(tt.who, p.inner).Call(t.Context(), p.call("write", `{}`))
+		if got := code(res); err != nil || got != tt.want {
+			t.Errorf("%q, begun as %q: %s, want %s (%v)", tt.who.Conversation, tt.who.Begun, got, tt.want, err)
+		}
+	}
 	// What a task brings is read, too.
 	task := p.Around(Client{Caller: ann, Conversation: "three"}, ending{p.inner, dragoman.Result{Content: json.RawMessage(`{}`), Ran: dragoman.RanYes}})
 	if _, err := task.Call(t.Context(), dragoman.Call{Method: "tasks/result", Server: "inner"}); err != nil {

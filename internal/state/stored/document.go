@@ -31,6 +31,7 @@ func encodeResponse(s *responses.Stored) ([]byte, error) {
 	d.text("previous", s.Previous)
 	d.text("conversation", s.Conversation)
 	d.text("person", s.Person)
+	d.text("session", s.Session)
 	d.items("input", s.Input)
 	d.items("output", s.Output)
 	d.value("response", s.Response)
@@ -51,6 +52,8 @@ func decodeResponse(plain []byte) (*responses.Stored, error) {
 			r.text(&s.Conversation, value)
 		case "person":
 			r.text(&s.Person, value)
+		case "session":
+			r.text(&s.Session, value)
 		case "input":
 			r.items(&s.Input, value)
 		case "output":

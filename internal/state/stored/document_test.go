@@ -61,7 +61,7 @@ func TestDocumentsOfResponses(t *testing.T) {
 	for _, s := range []*responses.Stored{
 		{ID: "resp_1", Input: []json.RawMessage{json.RawMessage(`{"id":"msg_1","content":"<&>   é"}`), json.RawMessage(`{"n":9007199254740993}`)},
 			Output: []json.RawMessage{json.RawMessage(`{"id":"msg_2"}`)}, Response: json.RawMessage(`{"id":"resp_1","status":"completed"}`)},
-		{ID: "resp_2", Previous: "resp_1", Conversation: "conv_1", Person: "user \"a\"\n", Upstream: "resp_up", Response: json.RawMessage(`{}`), Turns: someTurns()},
+		{ID: "resp_2", Previous: "resp_1", Conversation: "conv_1", Person: "user \"a\"\n", Session: "\x00\"a\"", Upstream: "resp_up", Response: json.RawMessage(`{}`), Turns: someTurns()},
 	} {
 		written, err := encodeResponse(s)
 		if err != nil {
