@@ -264,6 +264,24 @@ func (in *Inbox) ask(tx *store.Tx, r Request, arguments json.RawMessage) (Approv
 	return a, insert(tx, &a)
 }
 
+// Granted reports whether [Inbox.Ask] would find an equal question that is approved, and not
+// spent.
+func (in *Inbox) Granted(ctx context.Context, r Request) (ok bool, err error) {
+	if in == nil {
+		return false, nil
+	}
+	err = in.db.Read(ctx, func(tx *store.Tx) error {
+		now, err := in.now(tx)
+		if err != nil {
+			return err
+		}
+		equal, err := findEqual(tx, &Approval{Key: r.Key, Rule: r.Rule, Approvers: r.Approvers}, now)
+		ok = equal != nil && equal.State == Approved
+		return err
+	})
+	return ok, err
+}
+
 // Get returns an approval by its ID, or by the beginning of one that no other
 // has.
 func (in *Inbox) Get(ctx context.Context, id string) (a Approval, err error) {

@@ -67,7 +67,7 @@ func (t *gated) start(ctx context.Context, call dragoman.Call, p passage) (drago
 		return t.denied(r, v.Problem()), nil
 	}
 
-	leave, problem := t.enter(ctx, &call)
+	leave, problem := t.enter(ctx, &call, p.approval != "" || v.Effect == policy.Ask && t.granted(ctx, &call, r.Digest, v))
 	if problem != nil {
 		return t.denied(r, problem), nil
 	}
@@ -224,14 +224,14 @@ func (t *gated) judge(ctx context.Context, call *dragoman.Call) policy.Verdict {
 	return v
 }
 
-func (t *gated) enter(ctx context.Context, call *dragoman.Call) (leave func(dragoman.Result), problem *dragoman.Problem) {
+func (t *gated) enter(ctx context.Context, call *dragoman.Call, again bool) (leave func(dragoman.Result), problem *dragoman.Problem) {
 	if listens(call) {
 		return func(dragoman.Result) {}, nil
 	}
 	if problem := t.spent(ctx, call); problem != nil {
 		return func(dragoman.Result) {}, problem
 	}
-	leave, problem = t.o.Limit.Enter(ctx, t.who.Caller, call)
+	leave, problem = t.o.Limit.Enter(ctx, t.who.Caller, call, again)
 	if problem != nil {
 		return leave, problem
 	}
@@ -293,6 +293,16 @@ func (t *gated) approved(ctx context.Context, call *dragoman.Call, digest audit.
 	}
 	res := failure(dragoman.CodeDenied, "Nobody approved the call in time. It did not run. Tell the user, who can ask for it again.")
 	return a, &res
+}
+
+// granted reports whether somebody has approved a call already. Its place in a rate it took
+// when it was asked about.
+func (t *gated) granted(ctx context.Context, call *dragoman.Call, digest audit.Hash, v policy.Verdict) bool {
+	if call.Tool == nil {
+		return false
+	}
+	ok, err := t.o.Inbox.Granted(ctx, approval.Request{Key: t.key(call, digest), Rule: v.Rule, Approvers: v.Approvers})
+	return ok && err == nil
 }
 
 // answeredIn is the record of the answer to an approval; zero where it was given by a program

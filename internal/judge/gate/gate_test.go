@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -486,6 +487,40 @@ func TestApprovedCallAsks(t *testing.T) {
 	last.Answers.Replies = map[string]json.RawMessage{"how many": json.RawMessage(`{"action":"accept","content":{"n":3}}`)}
 	if res = p.run(last); code(res) != "ran" || p.inner.Ran("ask") != 1 {
 		t.Errorf("%+v", res)
+	}
+}
+
+// A call that waited for an approval, or is made again once it is there, has its place in a
+// rate from when it was asked about: what was approved is not refused for having been asked.
+func TestApprovedWithinARate(t *testing.T) {
+	for _, waits := range []bool{true, false} {
+		approvedWithinARate(t, waits)
+	}
+}
+
+func approvedWithinARate(t *testing.T, waits bool) {
+	p := at(t, asksForWrite...)
+	var err error
+	if p.o.Limit, err = limit.New(t.Context(), limit.Options{Limits: []limit.Limit{{Rate: "1/h"}}}); err != nil {
+		t.Fatal(err)
+	}
+	call := p.call("write", `{}`)
+	asked := p.run(call)
+	if _, err := p.ledger.Inbox.Approve(t.Context(), p.waiting().ID, operator); err != nil {
+		t.Fatal(err)
+	}
+	if other := p.run(p.call("write", `{"n":2}`)); code(other) != dragoman.CodeRateLimited {
+		t.Errorf("another one: %+v", other)
+	}
+	next := call
+	if waits {
+		next = again(call, asked)
+	}
+	if res := p.run(next); code(res) != "ran" || p.inner.Ran("write") != 1 {
+		t.Errorf("approved, and it waits %t: %+v", waits, res.Problem)
+	}
+	if res := p.run(call); code(res) != dragoman.CodeRateLimited {
+		t.Errorf("the same once more: %+v", res)
 	}
 }
 

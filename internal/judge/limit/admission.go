@@ -151,7 +151,7 @@ func (a *admission) try(woken bool) (full, lack *held, problem *dragoman.Problem
 				return nil, nil, problem
 			}
 		}
-		if each.Rate != "" {
+		if each.Rate != "" && !a.use.Again {
 			if missing := a.missing(&h, now); missing > 0 {
 				return nil, nil, each.tooFast(missing)
 			}
@@ -165,7 +165,9 @@ func (a *admission) try(woken bool) (full, lack *held, problem *dragoman.Problem
 		return full, nil, nil
 	}
 	for _, h := range all {
-		a.of.spend(&h, now)
+		if !a.use.Again {
+			a.of.spend(&h, now)
+		}
 		h.counter.running++
 		if h.limit.Calls > 0 {
 			a.of.days.add(h.used, 1, 0)

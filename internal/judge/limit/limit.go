@@ -177,17 +177,20 @@ type Use struct {
 	// Server is the label of a server, and Name label__original, or the name of a
 	// model, or the path of a route.
 	Server, Name string
+	// Again says that it was admitted before, and left without having run, as what somebody
+	// was asked about: its place in each rate it has already.
+	Again bool
 }
 
 // Call is the use that a call of a toolset is.
 func Call(who caller.Caller, call dragoman.Call) Use {
 	switch {
 	case call.Tool != nil:
-		return Use{who, "tool", call.Tool.Server, qualified.Name(call.Tool.Server, call.Tool.Original)}
+		return Use{Caller: who, Kind: "tool", Server: call.Tool.Server, Name: qualified.Name(call.Tool.Server, call.Tool.Original)}
 	case call.Entry != nil:
-		return Use{who, string(call.Entry.Kind), call.Entry.Server, qualified.Name(call.Entry.Server, call.Entry.Original)}
+		return Use{Caller: who, Kind: string(call.Entry.Kind), Server: call.Entry.Server, Name: qualified.Name(call.Entry.Server, call.Entry.Original)}
 	}
-	return Use{who, "server", call.Server, qualified.Name(call.Server, "")}
+	return Use{Caller: who, Kind: "server", Server: call.Server, Name: qualified.Name(call.Server, "")}
 }
 
 // Model is the use of a model.
@@ -254,12 +257,15 @@ func countedName(name string) string {
 // none reports whether nothing is limited.
 func (l *Limiter) none() bool { return l == nil || len(l.all()) == 0 }
 
-// Enter admits a call of a toolset, as [Limiter.Admit] does.
-func (l *Limiter) Enter(ctx context.Context, who caller.Caller, call *dragoman.Call) (leave func(dragoman.Result), problem *dragoman.Problem) {
+// Enter admits a call of a toolset, as [Limiter.Admit] does. again says that it was admitted
+// before; see [Use].
+func (l *Limiter) Enter(ctx context.Context, who caller.Caller, call *dragoman.Call, again bool) (leave func(dragoman.Result), problem *dragoman.Problem) {
 	if l.none() {
 		return func(dragoman.Result) {}, nil
 	}
-	return l.Admit(ctx, Call(who, *call))
+	u := Call(who, *call)
+	u.Again = again
+	return l.Admit(ctx, u)
 }
 
 // Admit admits a use, or says why not and when to try again. Calls of tools wait up

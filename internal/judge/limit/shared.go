@@ -83,7 +83,7 @@ func (a *admission) lacks(h *held, now time.Time) bool {
 			return true
 		}
 	}
-	if h.limit.Rate != "" && (c.tokens == 0 || now.After(c.end)) && !now.Before(c.empty) {
+	if h.limit.Rate != "" && !a.use.Again && (c.tokens == 0 || now.After(c.end)) && !now.Before(c.empty) {
 		return true
 	}
 	return h.limit.Concurrent > 0 && h.counter.running >= c.slots && !now.Before(c.full)

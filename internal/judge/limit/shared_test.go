@@ -317,6 +317,26 @@ func TestSharedDays(t *testing.T) {
 	}
 }
 
+// TestSharedAgain: what was admitted before takes nothing more of a rate, at whichever
+// replica it goes on.
+func TestSharedAgain(t *testing.T) {
+	all := three(t, 0, Limit{Name: "rate", Rate: "1/h"})
+	u := tool(ada, "a", "x")
+	if n, _ := uses(t, all[0], u, 1); n != 1 {
+		t.Fatal("nothing is admitted")
+	}
+	again := u
+	again.Again = true
+	for i, l := range all {
+		if n, problem := uses(t, l, again, 2); n != 2 {
+			t.Errorf("again at replica %d: %v", i, problem)
+		}
+		if n, _ := uses(t, l, u, 1); n != 0 {
+			t.Errorf("another use at replica %d is admitted", i)
+		}
+	}
+}
+
 // TestSharedAway: while the store is away each replica admits its share.
 func TestSharedAway(t *testing.T) {
 	all := three(t, 0, Limit{Name: "rate", Rate: "9/m", Of: []string{"a__*"}}, Limit{Name: "slots", Concurrent: 3, Of: []string{"b__*"}})
@@ -331,7 +351,7 @@ func TestSharedAway(t *testing.T) {
 		if problem != nil {
 			t.Errorf("replica %d: %v", i, problem)
 		}
-		if _, problem := l.Admit(t.Context(), Use{ada, "model", "", "b__x"}); problem != nil {
+		if _, problem := l.Admit(t.Context(), Model(ada, "b__x")); problem != nil {
 			t.Errorf("what no limit counts: %v", problem)
 		}
 		l.mu.Lock()
