@@ -153,12 +153,12 @@ func TestApproval(t *testing.T) {
 			t.Errorf("who may not approve: %d %s", status, body)
 		}
 	}
-	for _, body := range []string{`{"decision":"perhaps"}`, `{"Decision":"approve"}`, `{"decision":"deny","decision":"approve"}`, `["approve"]`, `{"decision":["approve"]}`} {
+	for _, body := range []string{`{"decision":"perhaps"}`, `{"Decision":"approve"}`, `{"decision":"deny","decision":"approve"}`, `["approve"]`, `{"decision":["approve"]}`, `{"decision":"approve","arguments":{"data":{"name":"Eve"},"table":"people"}}`} {
 		if status, body := s.do(s.olga, "POST", path, body); status != 400 {
 			t.Errorf("no decision: %d %s", status, body)
 		}
 	}
-	if status, body := s.do(s.olga, "POST", path, `{"decision":"approve"}`); status != 200 || !strings.Contains(body, `"approved"`) {
+	if status, body := s.do(s.olga, "POST", path, `{"decision":"approve","arguments":{"table":"people","data":{"name":"Ada"}}}`); status != 200 || !strings.Contains(body, `"approved"`) {
 		t.Errorf("approved: %d %s", status, body)
 	}
 	if status, body := s.do(s.olga, "POST", path, `{"decision":"deny"}`); status != 409 {

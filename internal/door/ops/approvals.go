@@ -7,12 +7,14 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
+	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // approvals are the routes of operators. GET /approvals lists what waits for somebody's
 // approval, POST /approvals/ID with {"decision":"approve"} or "deny", and "why",
-// answers. A caller sees and answers what its key or token grants with a right such
+// answers; "arguments" beside "approve" are those that were asked about, or it is refused. A caller sees and answers what its key or token grants with a right such
 // as approve:files__write_* or approve:*; nobody their own calls.
 func (o *Ops) approvals() []door.Route {
 	asked := func(serve door.Handler) door.Handler {
@@ -58,7 +60,20 @@ func (o *Ops) answerApproval(w http.ResponseWriter, r *http.Request, who caller.
 		o.fail(w, r, model.Invalid("decision", `"decision" must be "approve" or "deny".`))
 		return
 	}
+	// Who names arguments has to mean those that were asked about: with others the call would
+	// run as nobody said.
+	if named := rawjson.Get(body, "arguments"); answer.Approve && named != nil {
+		digest, err := canonical.Digest(named)
+		if err != nil {
+			o.fail(w, r, model.Invalid("arguments", err.Error()+"."))
+			return
+		}
+		answer.Digest = &digest
+	}
 	x, err := o.Inbox.Answer(r.Context(), who, answer)
+	if err != nil && answer.Digest != nil && errors.Is(err, approval.ErrNotFound) {
+		err = model.Invalid("arguments", "There is no such approval with these arguments that you may answer. An approval changes nothing of the call: deny it, and say why, where its arguments have to be others.")
+	}
 	if err != nil {
 		o.fail(w, r, approvalError(err))
 		return
