@@ -21,9 +21,18 @@ import (
 
 // A response in the background whose call waits for an operator waits with it, without
 // anybody who has it, and goes on when it was answered: here, or in a gateway that was
-// started since.
+// started since. One that was denied is told so, and is not asked about once more.
 func TestBackgroundWaitsForApproval(t *testing.T) {
-	for _, restart := range []bool{false, true} {
+	for _, tt := range []struct {
+		restart        bool
+		answer, events string
+	}{
+		{false, `{"decision":"approve"}`, "response.mcp_call.completed"},
+		{true, `{"decision":"approve"}`, "response.mcp_call.completed"},
+		{false, `{"decision":"deny","why":"too dear"}`, "The reason given: too dear"},
+		{true, `{"decision":"deny","why":"too dear"}`, "The reason given: too dear"},
+	} {
+		restart := tt.restart
 		dir := t.TempDir()
 		keys := filepath.Join(dir, "keys.jsonl")
 		grants := map[string][]string{"ann": {"tool:*", "model:*", "route:*"}, "olga": {"approve:*"}}
@@ -74,12 +83,15 @@ func TestBackgroundWaitsForApproval(t *testing.T) {
 		if err != nil || now.Waits == "" {
 			t.Fatalf("%+v, %v", now, err)
 		}
-		if status, body := sent(t, key["olga"], "POST", served.url+"/approvals/"+now.Waits, `{"decision":"approve"}`); status != http.StatusOK {
+		if status, body := sent(t, key["olga"], "POST", served.url+"/approvals/"+now.Waits, tt.answer); status != http.StatusOK {
 			t.Fatalf("%d %s", status, body)
 		}
 		_, events := sent(t, key["ann"], "GET", served.url+"/v1/responses/"+id+"?stream=true", "")
-		if !strings.Contains(events, "response.mcp_call.completed") || !strings.Contains(events, "response.completed") || strings.Contains(events, "approval_pending") {
-			t.Errorf("restart %v: %s", restart, events)
+		if !strings.Contains(events, tt.events) || !strings.Contains(events, "response.completed") || strings.Contains(events, "approval_pending") {
+			t.Errorf("restart %v, %s: %s", restart, tt.answer, events)
+		}
+		if _, body := sent(t, key["olga"], "GET", served.url+"/approvals", ""); body != "{\"approvals\":[]}\n" {
+			t.Errorf("restart %v, %s, and still asked about: %s", restart, tt.answer, body)
 		}
 		if !restart {
 			served.stop()

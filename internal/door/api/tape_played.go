@@ -126,35 +126,56 @@ func (t *tape) loop(l *dragoman.Loop) {
 			}
 			return ask(ctx, call, asks)
 		}
-		return t.wait(ctx, call, id, asks.Expires)
+		return t.wait(ctx, call, keptQuestion{id, asks.State, asks.Expires})
 	}
+}
+
+// A keptQuestion is an approval that a call waits for, and the state with which the call goes
+// on once it is answered, until that expires.
+type keptQuestion struct {
+	Approval string    `json:"approval"`
+	State    []byte    `json:"state"`
+	Expires  time.Time `json:"expires"`
+}
+
+// question returns what a call has waited for; the zero keptQuestion for nothing.
+func (t *tape) question(ctx context.Context, step string) (asked keptQuestion, err error) {
+	kept, err := t.step(ctx, "asked "+step)
+	if err == nil && kept != nil && json.Unmarshal(kept, &asked) != nil {
+		asked = keptQuestion{Approval: string(kept)} // by a version before this one
+	}
+	return asked, err
 }
 
 // wait lets the run wait for an approval: it goes on when somebody has answered it. A call
 // that has waited for another one before, which nobody answered, is pending.
-func (t *tape) wait(ctx context.Context, call dragoman.Call, id string, expires time.Time) (*dragoman.Answers, error) {
+func (t *tape) wait(ctx context.Context, call dragoman.Call, asked keptQuestion) (*dragoman.Answers, error) {
 	t.mu.Lock()
-	name := "asked " + t.steps[call.ID]
+	name := t.steps[call.ID]
 	t.waiting++
 	for t.active > 0 { // what runs beside it is kept first
 		t.idle.Wait()
 	}
 	t.mu.Unlock()
-	before, err := t.step(ctx, name)
+	before, err := t.question(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if before != nil && string(before) != id {
+	if before.Approval != "" && before.Approval != asked.Approval {
 		t.mu.Lock()
 		t.waiting--
 		t.idle.Broadcast()
 		t.mu.Unlock()
 		return &dragoman.Answers{Gone: true}, nil
 	}
-	if err := t.keep(ctx, name, []byte(id)); err != nil {
+	document, err := json.Marshal(asked)
+	if err == nil {
+		err = t.keep(ctx, "asked "+name, document)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := t.held.Wait(ctx, id, time.Until(expires)+time.Second); err != nil {
+	if err := t.held.Wait(ctx, asked.Approval, time.Until(asked.Expires)+time.Second); err != nil {
 		t.held.GiveUp(err) // its lease ends by itself
 		return nil, err
 	}
@@ -195,6 +216,15 @@ func (t *tapedTools) Call(ctx context.Context, call dragoman.Call) (dragoman.Res
 			Code:    dragoman.CodeUnknownOutcome,
 			Message: "The gateway stopped while this call was made. It may or may not have taken effect: check before you repeat it.",
 		}}, nil
+	}
+	if call.Answers == nil {
+		asked, err := t.tape.question(ctx, name)
+		if err != nil {
+			return dragoman.Result{Ran: dragoman.RanNot}, err
+		}
+		if asked.State != nil && time.Now().Before(asked.Expires) { // it is told what was answered
+			call.Answers = &dragoman.Answers{State: asked.State, Ran: dragoman.RanNot}
+		}
 	}
 	changes := call.Tool != nil && call.Tool.Effect() != dragoman.ReadOnly
 	if changes {
