@@ -73,7 +73,8 @@ const (
 //	7  the kernel's audit log has what was denied
 //
 // What version 4 has, rules about TCP, is not used: sockets of MPTCP and UDP, and
-// Unix sockets that lie in the file system, pass by them. See [Seccomp].
+// Unix sockets that lie in the file system, pass by them. Nor does it know of limits
+// that are set for other processes. See [Seccomp].
 func Landlock() int {
 	abi, _, errno := syscall.RawSyscall(sysCreateRuleset, 0, 0, createRulesetVersion)
 	if errno != 0 {
@@ -148,10 +149,13 @@ func (s *Sandbox) restrict() error {
 	if _, _, errno := syscall.RawSyscall(sysRestrictSelf, ruleset, flags, 0); errno != 0 {
 		return os.NewSyscallError("landlock_restrict_self", errno)
 	}
-	if !s.Network && Seccomp() {
-		return denySockets()
+	if !Seccomp() {
+		return nil
 	}
-	return nil
+	if err := denyLimits(); err != nil || s.Network {
+		return err
+	}
+	return denySockets()
 }
 
 // grant lets a ruleset have rights on a file, or on a folder and all that is below.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 )
 
 // probes are what a program can try, each with an argument. They return nil where it
@@ -92,6 +93,20 @@ var probes = map[string]func(string) error{
 			return err
 		}
 		return syscall.Kill(n, 0)
+	},
+	"limit": func(pid string) error { // to what it is
+		n, err := strconv.Atoi(pid)
+		if err != nil {
+			return err
+		}
+		var limit syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &limit); err != nil {
+			return err
+		}
+		if _, _, errno := syscall.RawSyscall6(uintptr(sysPrlimit), uintptr(n), syscall.RLIMIT_CORE, uintptr(unsafe.Pointer(&limit)), 0, 0, 0); errno != 0 {
+			return errno
+		}
+		return nil
 	},
 	"temp": func(string) error { return os.WriteFile(filepath.Join(os.TempDir(), "x"), nil, 0o600) },
 	"gain": func(string) error { // the bit of no_new_privs has to be there
@@ -208,6 +223,7 @@ func TestSandbox(t *testing.T) {
 		{"change {}/file", "allowed", 1},
 		{"temp", "allowed", 1},
 		{"pair", "allowed", 1},
+		{"limit 0", "allowed", 1},
 
 		{"list {}/outside", "denied", 1},
 		{"run {}/outside/program", "denied", 1},
@@ -231,6 +247,7 @@ func TestSandbox(t *testing.T) {
 		{"abstract " + abstract, "denied", 1},
 		{"post {}/outside/socket", "denied", 1},
 		{"signal " + strconv.Itoa(os.Getpid()), "denied", 6},
+		{"limit " + strconv.Itoa(os.Getpid()), "denied", 1},
 	}
 	var all, denied []string
 	for i := range tests {
@@ -272,7 +289,7 @@ func must(t *testing.T, err error) {
 }
 
 // With a network all sockets are to be had, but for those of processes outside that
-// have no place in the file system.
+// have no place in the file system; and no limits can be set for those processes.
 func TestSandboxWithNetwork(t *testing.T) {
 	needLandlock(t, 6)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -282,9 +299,9 @@ func TestSandboxWithNetwork(t *testing.T) {
 	hidden, err := net.Listen("unix", "@"+abstract)
 	must(t, err)
 	defer hidden.Close()
-	got := try(t, &Sandbox{Read: []string{self(t)}, Network: true}, "connect "+listener.Addr().String(), "listen 127.0.0.1:0", "datagram 127.0.0.1:9", "abstract "+abstract)
-	if !slices.Equal(got, []string{"allowed", "allowed", "allowed", "denied"}) {
-		t.Errorf("to connect, to listen, to send, and an abstract socket are %q", got)
+	got := try(t, &Sandbox{Read: []string{self(t)}, Network: true}, "connect "+listener.Addr().String(), "listen 127.0.0.1:0", "datagram 127.0.0.1:9", "abstract "+abstract, "limit "+strconv.Itoa(os.Getpid()), "limit 0")
+	if !slices.Equal(got, []string{"allowed", "allowed", "allowed", "denied", "denied", "allowed"}) {
+		t.Errorf("to connect, to listen, to send, an abstract socket, and limits of ours and of its own are %q", got)
 	}
 }
 

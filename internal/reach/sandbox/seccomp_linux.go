@@ -12,6 +12,8 @@ import (
 var (
 	sysSeccomp = map[string]uintptr{"amd64": 317, "arm64": 277}[runtime.GOARCH]
 	auditArch  = map[string]uint32{"amd64": 0xc000003e, "arm64": 0xc00000b7}[runtime.GOARCH]
+	sysPrlimit = map[string]uint32{"amd64": 302, "arm64": 261}[runtime.GOARCH]
+	prlimit32  = map[string]uint32{"amd64": 340, "arm64": 369}[runtime.GOARCH] // of the architecture with 32 bits that runs here, too
 )
 
 const (
@@ -20,6 +22,8 @@ const (
 
 	returnAllow = 0x7fff0000
 	returnErrno = 0x00050000 // with the number of the error
+
+	returnDenied = returnErrno | uint32(syscall.EACCES)
 
 	sysIOURingSetup = 425
 	x32             = 0x40000000 // from here on amd64 has its calls once more
@@ -38,9 +42,9 @@ const (
 	socketKind = 0x0f // SOCK_TYPE_MASK: what is not a flag in the type of a socket
 )
 
-// Seccomp reports whether a sandbox can be without sockets here: whether the kernel
-// filters system calls, and we know its numbers for them, which is so on amd64 and
-// arm64.
+// Seccomp reports whether a sandbox can be without sockets, and without limits for
+// processes outside, here: whether the kernel filters system calls, and we know its
+// numbers for them, which is so on amd64 and arm64.
 func Seccomp() bool {
 	if auditArch == 0 {
 		return false
@@ -56,8 +60,7 @@ func Seccomp() bool {
 // socket in the file system it names. System calls of another architecture, whose numbers
 // mean something else, are denied altogether.
 func denySockets() error {
-	const denied = returnErrno | uint32(syscall.EACCES)
-	filter := []syscall.SockFilter{
+	return install([]syscall.SockFilter{
 		{Code: loadWord, K: offsetArch},
 		{Code: jumpEqual, K: auditArch, Jf: 12},
 		{Code: loadWord, K: offsetCall},
@@ -72,8 +75,31 @@ func denySockets() error {
 		{Code: jumpEqual, K: syscall.SOCK_STREAM, Jt: 1},
 		{Code: jumpEqual, K: syscall.SOCK_SEQPACKET, Jf: 1},
 		{Code: giveBack, K: returnAllow},
-		{Code: giveBack, K: denied},
-	}
+		{Code: giveBack, K: returnDenied},
+	})
+}
+
+// denyLimits takes from the calling thread, and every process that it starts, the way
+// to set limits for other processes: one of no processor time ends whoever gets it, and
+// Landlock does not judge it as the signal that it comes to.
+func denyLimits() error {
+	return install([]syscall.SockFilter{
+		{Code: loadWord, K: offsetArch},
+		{Code: jumpEqual, K: auditArch, Jf: 3},
+		{Code: loadWord, K: offsetCall},
+		{Code: and, K: ^uint32(x32)},
+		{Code: jumpEqual, K: sysPrlimit, Jt: 2, Jf: 4},
+		{Code: loadWord, K: offsetCall},
+		{Code: jumpEqual, K: prlimit32, Jf: 2},
+		{Code: loadWord, K: offsetFirst}, // the process; 0 is the caller
+		{Code: jumpEqual, K: 0, Jf: 1},
+		{Code: giveBack, K: returnAllow},
+		{Code: giveBack, K: returnDenied},
+	})
+}
+
+// install makes the calling thread go by a filter, beside those that it has.
+func install(filter []syscall.SockFilter) error {
 	program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if _, _, errno := syscall.RawSyscall(sysSeccomp, seccompSetModeFilter, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
 		return os.NewSyscallError("seccomp", errno)
