@@ -24,6 +24,11 @@ const (
 	setNoNewPrivs = 38       // PR_SET_NO_NEW_PRIVS
 	openPath      = 0x200000 // O_PATH
 
+	sysCloseRange     = 436
+	closeOnExec       = 1 << 2 // CLOSE_RANGE_CLOEXEC
+	firstNotStandard  = 3      // descriptor
+	lastOfDescriptors = 1<<32 - 1
+
 	sysOpenat2         = 437
 	atWorkingDirectory = -100 // AT_FDCWD
 	resolveNoLinks     = 0x04 // RESOLVE_NO_SYMLINKS
@@ -136,6 +141,11 @@ func (s *Sandbox) restrict() error {
 	}
 	if err := dropCapabilities(); err != nil {
 		return err
+	}
+	// Landlock does not judge what is open already, such as the files that whoever
+	// started the gateway left open for it.
+	if _, _, errno := syscall.RawSyscall(sysCloseRange, firstNotStandard, lastOfDescriptors, closeOnExec); errno != 0 {
+		return os.NewSyscallError("close_range", errno)
 	}
 	// Without it programs that run as somebody else (setuid) could leave the sandbox,
 	// and Landlock is not to be had.

@@ -108,6 +108,17 @@ var probes = map[string]func(string) error{
 		}
 		return nil
 	},
+	"inherited": func(number string) error { // a descriptor that is open from the start
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return err
+		}
+		var stat syscall.Stat_t
+		if err := syscall.Fstat(n, &stat); err == syscall.EBADF {
+			return syscall.EPERM
+		}
+		return err
+	},
 	"temp": func(string) error { return os.WriteFile(filepath.Join(os.TempDir(), "x"), nil, 0o600) },
 	"gain": func(string) error { // the bit of no_new_privs has to be there
 		status, err := os.ReadFile("/proc/thread-self/status")
@@ -315,6 +326,24 @@ func TestSandboxGainsNothing(t *testing.T) {
 	}
 	if got := try(t, nil, probes[0]); got[0] != "allowed" {
 		t.Errorf("without a sandbox our environment is %s", got[0])
+	}
+}
+
+// What whoever started us left open for us, a server without a sandbox has, too; one
+// in a sandbox does not.
+func TestSandboxInheritsNothing(t *testing.T) {
+	needLandlock(t, 1)
+	file, err := os.Open(os.DevNull)
+	must(t, err)
+	defer file.Close()
+	open, err := syscall.Dup(int(file.Fd())) // and so not closed by exec
+	must(t, err)
+	defer syscall.Close(open)
+	probe := "inherited " + strconv.Itoa(open)
+	for want, box := range map[string]*Sandbox{"allowed": nil, "denied": {Read: []string{self(t)}}} {
+		if got := try(t, box, probe); got[0] != want {
+			t.Errorf("with the sandbox %v, descriptor %d is %s, want %s", box, open, got[0], want)
+		}
 	}
 }
 
