@@ -209,6 +209,9 @@ func (d *decoder) structure(n *node, v reflect.Value, path string) {
 // unknown reports a key that is not one of fields.
 func (d *decoder) unknown(e entry, path string, fields []field) {
 	message := fmt.Sprintf("unknown key %q in %s", e.name, orFile(path))
+	if isSecret(likely(e.name, fields)) {
+		d.src.misspelt = append(d.src.misspelt, e.name)
+	}
 	switch hint := meant(e.name, fields); {
 	case !d.lenient:
 		d.fail(&node{line: e.line, column: e.column}, join(path, e.name), message, suggest(e.name, fields))

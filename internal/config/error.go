@@ -109,6 +109,8 @@ type source struct {
 	// unshown keeps lines out of errors: what is secret in them is found by how YAML
 	// and JSON write it.
 	unshown bool
+	// misspelt are keys by which secrets were probably meant.
+	misspelt []string
 }
 
 func newSource(name, text string) *source {

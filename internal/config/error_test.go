@@ -177,7 +177,7 @@ test.yaml:2:13: a * without quotes stands for an anchor, and there is none
     |             ^
   Text that begins with * needs quotes.`},
 		{"a pattern that begins with a star", "policy:\n  - deny: [*__delete_*]\n", `
-test.yaml:2:12: there is no anchor &__delete_* before this alias
+test.yaml:2:12: there is no anchor of this name before this alias
   2 |   - deny: [*__delete_*]
     |            ^
   Text that begins with * needs quotes.`},
@@ -276,17 +276,17 @@ test.yaml:1:9: could not find end character of single-quoted text
   1 | listen: 'x
     |         ^`},
 		{"unknown alias", "listen: *x\n", `
-test.yaml:1:9: there is no anchor &x before this alias
+test.yaml:1:9: there is no anchor of this name before this alias
   1 | listen: *x
     |         ^
   Text that begins with * needs quotes.`},
 		{"alias to itself", "x-a: &a [*a]\n", `
-test.yaml:1:10: there is no anchor &a before this alias
+test.yaml:1:10: there is no anchor of this name before this alias
   1 | x-a: &a [*a]
     |          ^
   Text that begins with * needs quotes.`},
 		{"unknown tag", "listen: !env PORT\n", `
-test.yaml:1:9: the tag !env is not used in a configuration
+test.yaml:1:9: this tag is not used in a configuration
   1 | listen: !env PORT
     |         ^
   Text that begins with ! needs quotes.`},
@@ -423,6 +423,11 @@ func TestErrorsShowNoSecret(t *testing.T) {
 		"JSON over lines":         "{\"mcpServers\": {\"a\": {\n  \"env\": {\n    \"A\": [\"canary\"]\n}}}}",
 		"known key format":        `mcpServers: {a: {command: sk-canary, y: 1}}`,
 		"default in a reference":  `models: [{api_key: "${A:-canary}", x: 1}]`,
+		"misspelt key":            "models:\n  - api_kye: canary\n",
+		"misspelt env":            `mcpServers: {a: {command: x, envv: {A: canary}}}`,
+		"misspelt headers":        `{"mcpServers": {"a": {"url": "https://a.test", "heders": {"X-Y": "canary"}}}}`,
+		"text like an alias":      "models:\n  - api_key: *canary\n",
+		"text like a tag":         "models:\n  - api_key: !canary\n",
 		"key of a wrong length":   `auth: {api_keys: [canary]}`,
 		"key as a mapping":        `models: [{api_key: {canary: 1}}]`,
 		"bad URL":                 `models: [{base_url: "http://a b/canary"}]`,

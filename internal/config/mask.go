@@ -25,6 +25,11 @@ var (
 	onlyReference = regexp.MustCompile(`^["']?(?i:(bearer|basic)\s+)?(\$\{(env:)?\w*\}?)+["']?\s*$`)
 )
 
+// isSecret reports whether values of a key are hidden.
+func isSecret(key string) bool {
+	return secretBlock.MatchString(key+":") || secretKey.MatchString(key+":")
+}
+
 // withoutSecrets returns line i with secrets replaced, and how many characters
 // at its beginning are as they were.
 func (s *source) withoutSecrets(i int) (text string, intact int) {
@@ -42,6 +47,11 @@ func (s *source) withoutSecrets(i int) (text string, intact int) {
 			from = len(line) - len(strings.TrimLeft(line, " \t-"))
 		}
 		mask(from+spaces(line[from:]), len(line))
+	}
+	for _, key := range s.misspelt {
+		if _, value, found := strings.Cut(line, key); found {
+			mask(len(line)-len(strings.TrimLeft(value, "\"': \t")), len(line))
+		}
 	}
 	for _, m := range secretFlow.FindAllStringIndex(line, -1) {
 		mask(m[1], m[1]+end(line[m[1]:], "}]"))

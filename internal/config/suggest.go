@@ -17,12 +17,15 @@ func suggest(name string, fields []field) string {
 
 // meant returns a hint with the key that was probably meant; nothing when none
 // looks like it.
-func meant(name string, fields []field) string {
+func meant(name string, fields []field) string { return ask(likely(name, fields)) }
+
+// likely returns the key that was probably meant; nothing when none looks like it.
+func likely(name string, fields []field) string {
 	names := fieldNames(fields)
 	if other := otherWords[fold(name)]; slices.Contains(names, other) {
-		return fmt.Sprintf("Did you mean %s?", other)
+		return other
 	}
-	return Nearest(name, names)
+	return nearest(name, names)
 }
 
 func fieldNames(fields []field) []string {
@@ -49,17 +52,25 @@ var otherWords = map[string]string{
 
 // Nearest returns a hint with the name that looks most like text; nothing when
 // none does.
-func Nearest(text string, names []string) string {
+func Nearest(text string, names []string) string { return ask(nearest(text, names)) }
+
+// nearest returns the name that looks most like text; nothing when none does.
+func nearest(text string, names []string) string {
 	best, bestDistance := "", 1+max(1, len(text)/3)
 	for _, name := range names {
 		if d := distance(fold(text), fold(name)); d < bestDistance && d < len(name) {
 			best, bestDistance = name, d
 		}
 	}
-	if best == "" {
+	return best
+}
+
+// ask returns a hint with a name, if there is one.
+func ask(name string) string {
+	if name == "" {
 		return ""
 	}
-	return fmt.Sprintf("Did you mean %s?", best)
+	return fmt.Sprintf("Did you mean %s?", name)
 }
 
 // fold makes baseUrl and base-url equal to base_url.

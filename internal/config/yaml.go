@@ -250,10 +250,9 @@ func (c *converter) convert(n ast.Node, depth int) (*node, *Error) {
 		c.anchors[n.Name.GetToken().Value] = value
 		return value, nil
 	case *ast.AliasNode:
-		name := n.Value.GetToken().Value
-		value, ok := c.anchors[name]
-		if !ok {
-			return nil, c.fail(n, fmt.Sprintf("there is no anchor &%s before this alias", name), "Text that begins with * needs quotes.")
+		value, ok := c.anchors[n.Value.GetToken().Value]
+		if !ok { // what its name is may be a secret without quotes
+			return nil, c.fail(n, "there is no anchor of this name before this alias", "Text that begins with * needs quotes.")
 		}
 		return value, nil
 	case *ast.TagNode:
@@ -271,7 +270,7 @@ func (c *converter) tagged(n *ast.TagNode, depth int) (*node, *Error) {
 	switch tag {
 	case "!!str", "!!int", "!!bool", "!!null", "!!float", "!!map", "!!seq":
 	default:
-		return nil, c.fail(n, fmt.Sprintf("the tag %s is not used in a configuration", tag), "Text that begins with ! needs quotes.")
+		return nil, c.fail(n, "this tag is not used in a configuration", "Text that begins with ! needs quotes.")
 	}
 	if n.Value == nil {
 		line, column := place(n)
