@@ -8,11 +8,16 @@ import (
 )
 
 // Secrets are found by the names that they have, where there is no type for them.
-const names = `key|token|secret|passw|auth|credential|pwd`
+const (
+	names    = `key|token|secret|passw|auth|credential|pwd`
+	assigned = `[\w-]*(` + names + `)[\w-]*(=|:\s*((bearer|basic)\s+)?)`
+)
 
 var (
-	flag       = regexp.MustCompile(`(?i)^--?[\w-]*(` + names + `)[\w-]*$`)
-	assignment = regexp.MustCompile(`(?i)^[\w-]*(` + names + `)[\w-]*(=|:\s*((bearer|basic)\s+)?)`)
+	flag = regexp.MustCompile(`(?i)^--?[\w-]*(` + names + `)[\w-]*$`)
+	// A header or a variable may be in the argument of its flag. The flag itself comes
+	// first: what follows a --token= is all secret, whatever it looks like.
+	assignment = regexp.MustCompile(`(?i)^(` + assigned + `|--?[\w-]+=` + assigned + `)`)
 	parameter  = regexp.MustCompile(`(?i)(` + names + `|sig|code)`)
 	// A word, or a path of two names or more, that stands in a variable which does not
 	// sound like a secret is none: it is in half of all messages.
@@ -43,7 +48,7 @@ func IsSegment(segment string) bool {
 }
 
 // Assigned returns where the secret begins in a text such as --token=x or
-// Authorization: Bearer x; ok is false where there is none.
+// Authorization: Bearer x, also behind a flag in the same text; ok is false where there is none.
 func Assigned(text string) (at int, ok bool) {
 	at = len(assignment.FindString(text))
 	return at, at > 0 && at < len(text)

@@ -28,6 +28,8 @@ func TestFind(t *testing.T) {
 		{"a revision", InAddress("git+https://a.test/b/c@8f3ca09be1d74c52aa108f3ca09be1d74c52aa10"), nil},
 		{"flags", InArguments([]string{"-y", "pkg", "--api-key", "one", "--token=two", "--verbose", "--name=x"}), []string{"one", "two"}},
 		{"header in arguments", InArguments([]string{"--header", "Authorization: Bearer one", "X-Api-Key:two"}), []string{"one", "two"}},
+		{"header in a flag", InArguments([]string{"--header=Authorization: Bearer one", "-H=X-Api-Key:two", "--env=API_TOKEN=three", "--header=Accept: a/b"}), []string{"one", "three", "two"}},
+		{"secret like an assignment", InArguments([]string{"--token=a_key=one", "--key=YXV0aA=="}), []string{"YXV0aA==", "a_key=one"}},
 		{"address in arguments", InArguments([]string{"postgres://me:pw@a.test/db"}), []string{"me:pw", "pw"}},
 		{"empty", InArguments([]string{"--token=", "--header", "Authorization: Bearer "}), nil},
 		{"headers", InHeaders(Map(map[string]string{"Authorization": "Bearer one"})), []string{"Bearer one", "one"}},
