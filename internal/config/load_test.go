@@ -341,6 +341,10 @@ func TestCheckSandboxes(t *testing.T) {
 		{"{write: [c.yaml]}", "would reach DIR/work/c.yaml"},
 		{"{write: [rules.cedar]}", "would reach DIR/work/rules.cedar"},
 		{"{write: [locks/]}", "would reach DIR/work/locks/dragoman.lock"},
+		{"{read: [tls/ca.crt, tls/gateway.crt]}", ""},
+		{"{write: [tls/ca.crt]}", "would reach DIR/work/tls/ca.crt"},
+		{"{write: [tls/gateway.crt]}", "would reach DIR/work/tls/gateway.crt"},
+		{"{read: [tls/gateway.key]}", "would reach DIR/work/tls/gateway.key"},
 		{"{write: [variables]}", "would reach DIR/work/variables/b.env"},
 		{"{read: [variables]}", ""},
 		{"{write: [~/.config]}", "would reach DIR/.config/dragoman"},
@@ -348,7 +352,7 @@ func TestCheckSandboxes(t *testing.T) {
 		{"{write: [/]}", "sandbox.write: with / "},
 	} {
 		path := filepath.Join(dir, "work", "c.yaml")
-		text := "store: {path: ledger.db}\npins: {lock: locks/dragoman.lock}\npolicy_file: rules.cedar\nmcpServers: {a: {command: x, sandbox: " + tt.sandbox + "}, b: {command: x, envFile: variables/b.env}}\n"
+		text := "tls: {cert: tls/gateway.crt, key: tls/gateway.key, client_ca: tls/ca.crt}\nstore: {path: ledger.db}\npins: {lock: locks/dragoman.lock}\npolicy_file: rules.cedar\nmcpServers: {a: {command: x, sandbox: " + tt.sandbox + "}, b: {command: x, envFile: variables/b.env}}\n"
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

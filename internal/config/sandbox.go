@@ -31,7 +31,7 @@ func (f *File) CheckSandboxes() error {
 		secret = append(secret, f.Store.Path, vault.KeyPath(f.Store.Path))
 	}
 	secret = append(secret, f.Store.KeyFile, f.KeysFile(), f.TLS.Key)
-	fixed = append(append(fixed, secret...), f.Path, f.serversFrom, f.PolicyFile, f.Pins.Lock)
+	fixed = append(append(fixed, secret...), f.Path, f.serversFrom, f.PolicyFile, f.Pins.Lock, f.TLS.Cert, f.TLS.ClientCA)
 	fixed = append(fixed, f.variables...) // such as the LD_PRELOAD of a server without a sandbox
 
 	var errs Errors
