@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"io/fs"
 	"os"
 	"os/signal"
 	"sync"
@@ -80,7 +81,7 @@ func run(box *Sandbox, command []string) int {
 
 	server, err := start(box, command)
 	if box != nil {
-		defer os.RemoveAll(box.tempDir)
+		defer box.removeTemp()
 	}
 	if err != nil {
 		where := ": "
@@ -150,6 +151,26 @@ func (s *Sandbox) makeTemp() (err error) {
 	}
 	s.Write = append(s.Write, s.tempDir)
 	return os.Setenv("TMPDIR", s.tempDir)
+}
+
+// removeTemp removes the folder for temporary files, also where the server left folders
+// in it that even their owner may not change.
+func (s *Sandbox) removeTemp() {
+	if s.tempDir == "" || os.RemoveAll(s.tempDir) == nil || os.Chmod(s.tempDir, 0o700) != nil {
+		return
+	}
+	root, err := os.OpenRoot(s.tempDir) // links in it lead nowhere else
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	_ = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, _ error) error {
+		if entry != nil && entry.IsDir() {
+			_ = root.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(s.tempDir)
 }
 
 // reap waits for all children of the guard: the server, whose exit code it
