@@ -100,7 +100,7 @@ func TestMessagesNative(t *testing.T) {
 // what it was for all others.
 func TestAnthropicModels(t *testing.T) {
 	d := open(t, nil)
-	if a := d.do("GET", "/v1/models", "", "Anthropic-Version", "2023-06-01"); a.body != `{"data":[{"type":"model","id":"rehearsal","display_name":"rehearsal","created_at":"1970-01-01T00:00:00Z"}],"has_more":false,"first_id":"rehearsal","last_id":"rehearsal"}`+"\n" {
+	if a := d.do("GET", "/v1/models", "", "Anthropic-Version", "2023-06-01"); a.body != `{"data":[{"type":"model","id":"rehearsal","display_name":"rehearsal","created_at":"1970-01-01T00:00:00Z","max_input_tokens":null,"max_tokens":null}],"has_more":false,"first_id":"rehearsal","last_id":"rehearsal"}`+"\n" {
 		t.Errorf("%s", a.body)
 	}
 	if a := d.do("GET", "/v1/models", ""); !strings.Contains(a.body, `"object":"list"`) {

@@ -26,7 +26,7 @@ func (a *API) models(w http.ResponseWriter, r *http.Request, who caller.Caller) 
 	}
 	var document json.RawMessage
 	if caller.SpeaksMessages(r) {
-		document = anthropicModels(usable)
+		document = a.anthropicModels(usable)
 	} else {
 		data, catalogue := make([]json.RawMessage, len(usable)), make([]json.RawMessage, len(usable))
 		for i, m := range usable {
@@ -78,7 +78,7 @@ func (a *API) model(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 		return
 	}
 	w.Header().Set("Cache-Control", "private")
-	writeJSON(w, anthropicModel(m))
+	writeJSON(w, a.anthropicModel(name, m))
 }
 
 // listed returns the list of all models, and those of it that the caller may use.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -9,11 +10,11 @@ import (
 
 // anthropicModels returns a list of models in the form of Anthropic's API, whole: it
 // has no further pages.
-func anthropicModels(usable []listedModel) json.RawMessage {
+func (a *API) anthropicModels(usable []listedModel) json.RawMessage {
 	entries := make([]json.RawMessage, 0, len(usable))
 	for _, each := range usable {
 		if m, err := rawjson.ParseObject(each.entry); err == nil {
-			entries = append(entries, anthropicModel(m))
+			entries = append(entries, a.anthropicModel(each.id, m))
 		}
 	}
 	var list rawjson.Object
@@ -28,7 +29,9 @@ func anthropicModels(usable []listedModel) json.RawMessage {
 	return list.Bytes()
 }
 
-func anthropicModel(m *rawjson.Object) json.RawMessage {
+// anthropicModel returns an entry of a list of models in the form of Anthropic's API, with
+// what is known of it: clients there expect null for a limit that is not.
+func (a *API) anthropicModel(id string, m *rawjson.Object) json.RawMessage {
 	name := m.Get("display_name")
 	if !rawjson.IsString(name) {
 		name = m.Get("id")
@@ -38,10 +41,16 @@ func anthropicModel(m *rawjson.Object) json.RawMessage {
 		seconds, _ := rawjson.Int(m.Get("created"))
 		made = rawjson.Quote(time.Unix(int64(seconds), 0).UTC().Format(time.RFC3339))
 	}
+	window := json.RawMessage("null")
+	if up, err := a.Upstreams.For(id); err == nil && up.Context > 0 {
+		window = strconv.AppendInt(nil, int64(up.Context), 10)
+	}
 	var o rawjson.Object
 	o.Set("type", rawjson.Quote("model"))
 	o.Set("id", m.Get("id"))
 	o.Set("display_name", name)
 	o.Set("created_at", made)
+	o.Set("max_input_tokens", window)
+	o.Set("max_tokens", json.RawMessage("null"))
 	return o.Bytes()
 }

@@ -37,11 +37,11 @@ func TestModelsForEveryClient(t *testing.T) {
 		t.Errorf("%d %s", again.status, again.body)
 	}
 	theirs := d.do("GET", "/v1/models", "", "Anthropic-Version", "2023-06-01")
-	if want := `{"data":[{"type":"model","id":"small","display_name":"small","created_at":"1970-01-01T00:00:00Z"}],"has_more":false,"first_id":"small","last_id":"small"}` + "\n"; theirs.body != want {
+	if want := `{"data":[{"type":"model","id":"small","display_name":"small","created_at":"1970-01-01T00:00:00Z","max_input_tokens":32768,"max_tokens":null}],"has_more":false,"first_id":"small","last_id":"small"}` + "\n"; theirs.body != want {
 		t.Errorf("got %s", theirs.body)
 	}
 	one := d.do("GET", "/v1/models/small", "", "Anthropic-Version", "2023-06-01")
-	if want := `{"type":"model","id":"small","display_name":"small","created_at":"1970-01-01T00:00:00Z"}` + "\n"; one.status != 200 || one.body != want {
+	if want := `{"type":"model","id":"small","display_name":"small","created_at":"1970-01-01T00:00:00Z","max_input_tokens":32768,"max_tokens":null}` + "\n"; one.status != 200 || one.body != want {
 		t.Errorf("%d %s", one.status, one.body)
 	}
 	if one = d.do("GET", "/v1/models/small", ""); one.status != http.StatusBadGateway {
@@ -63,7 +63,7 @@ func TestModelOfAnotherName(t *testing.T) {
 	t.Cleanup(server.Close)
 	d := open(t, nil, upstream.Model{Match: "fast", Name: "claude-x", BaseURL: server.URL + "/v1", Wires: []string{"messages"}})
 	one := d.do("GET", "/v1/models/fast", "", "Anthropic-Version", "2023-06-01")
-	if one.status != 200 || !strings.Contains(one.body, `"id":"fast"`) {
+	if one.status != 200 || !strings.Contains(one.body, `"id":"fast"`) || !strings.Contains(one.body, `"max_input_tokens":null`) {
 		t.Errorf("%d %s", one.status, one.body)
 	}
 	for len(asked) > 0 {

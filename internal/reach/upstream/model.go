@@ -23,7 +23,7 @@ type Model struct {
 	Name    string                 `yaml:"name" doc:"Model name to send upstream instead of the one in the request."`
 	Headers map[string]secret.Text `yaml:"headers" doc:"HTTP headers sent with each request, such as api-key."`
 	Wires   []string               `yaml:"wires" doc:"Which APIs the upstream speaks, of chat, responses and messages. With responses, requests of the Responses API go to its own, with the tools of MCP servers beside its hosted ones; without chat, those of the Chat and the Messages API do, too. A request of the Messages API that names none of the MCP servers goes as it is to an upstream that speaks it. With [chat] everything goes over Chat. Where neither chat nor responses is named, chat is meant, too: one of the two it takes for tools of MCP servers. Default: chat, responses at OpenAI and Azure OpenAI, and messages at Anthropic."`
-	Context int                    `yaml:"context_window" max:"100000000" doc:"How many tokens the model reads, for clients that ask, such as Codex. Default: 128000."`
+	Context int                    `yaml:"context_window" max:"100000000" doc:"How many tokens the model reads, for clients that ask, such as Codex, and those of Anthropic's API. Codex is told 128000 where it is not set, the others nothing."`
 	Results result.Form            `yaml:"results" doc:"How results of tools look to this model, where it differs from the section results."`
 	Price   usage.Price            `yaml:"price" doc:"What a million tokens cost, in the currency of your choice, for dragoman usage and for budgets of money."`
 	Timeout time.Duration          `yaml:"timeout" doc:"Longest wait for the first byte of an answer; without streaming that is the whole answer."`
