@@ -41,7 +41,7 @@ func (a *API) anthropicModel(id string, m *rawjson.Object) json.RawMessage {
 		seconds, _ := rawjson.Int(m.Get("created"))
 		made = rawjson.Quote(time.Unix(int64(seconds), 0).UTC().Format(time.RFC3339))
 	}
-	window := json.RawMessage("null")
+	window := limit(m, "max_input_tokens")
 	if up, err := a.Upstreams.For(id); err == nil && up.Context > 0 {
 		window = strconv.AppendInt(nil, int64(up.Context), 10)
 	}
@@ -51,6 +51,14 @@ func (a *API) anthropicModel(id string, m *rawjson.Object) json.RawMessage {
 	o.Set("display_name", name)
 	o.Set("created_at", made)
 	o.Set("max_input_tokens", window)
-	o.Set("max_tokens", json.RawMessage("null"))
+	o.Set("max_tokens", limit(m, "max_tokens"))
 	return o.Bytes()
+}
+
+// limit returns a limit of a model as its upstream tells it in this form itself, or null.
+func limit(m *rawjson.Object, name string) json.RawMessage {
+	if n, ok := rawjson.Int(m.Get(name)); ok && n > 0 {
+		return strconv.AppendInt(nil, int64(n), 10)
+	}
+	return json.RawMessage("null")
 }

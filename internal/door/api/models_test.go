@@ -72,3 +72,19 @@ func TestModelOfAnotherName(t *testing.T) {
 		}
 	}
 }
+
+// Limits that an upstream tells as Anthropic does are told on, but where the configuration
+// says another.
+func TestLimitsOfUpstreams(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"data":[{"type":"model","id":"a","max_input_tokens":1000000,"max_tokens":64000},{"type":"model","id":"b","max_input_tokens":200000,"max_tokens":"many"}]}`))
+	}))
+	t.Cleanup(server.Close)
+	d := open(t, nil, upstream.Model{Match: "b*", BaseURL: server.URL + "/v1", Context: 50000}, upstream.Model{Match: "*", BaseURL: server.URL + "/v1"})
+	all := d.do("GET", "/v1/models", "", "Anthropic-Version", "2023-06-01")
+	for _, want := range []string{`"id":"a","display_name":"a","created_at":"1970-01-01T00:00:00Z","max_input_tokens":1000000,"max_tokens":64000}`, `"max_input_tokens":50000,"max_tokens":null}`} {
+		if !strings.Contains(all.body, want) {
+			t.Errorf("%s is not in %s", want, all.body)
+		}
+	}
+}
