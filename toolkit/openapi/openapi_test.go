@@ -183,6 +183,28 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// TestBodyOfSeveralKinds makes the same tool of a document each time, whichever of several
+// kinds of JSON its body can be.
+func TestBodyOfSeveralKinds(t *testing.T) {
+	for range 60 {
+		doc, err := openapi.Load([]byte(`{"openapi":"3.0.3","info":{"title":"x","version":"1"},"paths":{"/a":{"patch":{"operationId":"updateA","requestBody":{"content":{
+			"application/merge-patch+json":{"schema":{"type":"object","properties":{"replicas":{"type":"integer"}}}},
+			"application/json-patch+json":{"schema":{"type":"array","items":{"type":"object"}}}}},"responses":{"200":{"description":"x"}}}}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, _ := connect(t, doc, openapi.Options{BaseURL: "http://127.0.0.1:1"})
+		list, err := session.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := json.Marshal(list.Tools[0].InputSchema)
+		if want := `{"additionalProperties":false,"properties":{"body":{"items":{"type":"object"},"type":"array"}},"type":"object"}`; err != nil || string(in) != want {
+			t.Fatalf("got %s, %v; want %s", in, err, want)
+		}
+	}
+}
+
 // TestServerOfTheDocument trusts an address that the document chose only if it
 // is public.
 func TestServerOfTheDocument(t *testing.T) {

@@ -3,6 +3,7 @@ package openapi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -134,10 +135,10 @@ func (p *plan) parameter(a *arguments, v *openapi3.Parameter) error {
 // ones better, where that is certainly the same; else it is one argument.
 func (p *plan) requestBody(a *arguments, v *openapi3.RequestBody) error {
 	var media *openapi3.MediaType
-	for kind, m := range v.Content {
+	for _, kind := range slices.Sorted(maps.Keys(v.Content)) { // the same one at each start
 		plain, _, _ := strings.Cut(strings.ToLower(kind), ";")
 		if plain == "application/json" || media == nil && strings.HasSuffix(plain, "+json") {
-			media, p.media = m, kind
+			media, p.media = v.Content[kind], kind
 		}
 	}
 	if media == nil {
