@@ -147,7 +147,7 @@ func TestCalls(t *testing.T) {
 	for _, tt := range []struct{ tool, arguments, sent, want string }{
 		{"tickets_list_tickets", `{}`, "GET /v1/tickets   ", ok},
 		{"tickets_list_tickets", `{"state":["open","closed"],"words":["a b","c|d"],"page":{"size":5},"X-Team":"core"}`,
-			"GET /v1/tickets?page%5Bsize%5D=5&state=open&state=closed&words=a+b%7Cc%7Cd core  ", ok},
+			"GET /v1/tickets?state=open&state=closed&words=a+b%7Cc%7Cd&page%5Bsize%5D=5 core  ", ok},
 		{"tickets_list_tickets", `{"state":["new"]}`, "", "Invalid arguments for tickets_list_tickets: state.0: expected one of 'open', 'closed', got \"new\"."},
 		{"tickets_list_tickets", `{"X-Team":"a\r\nX-Evil: 1"}`, "", "Invalid arguments for tickets_list_tickets: X-Team: control characters cannot stand in a header."},
 		{"tickets_create_all", `{"title":"Ä","due":null,"X-Team":"core"}`, `POST /v1/tickets core application/json {"due":null,"title":"Ä"}`, ok},
@@ -180,6 +180,31 @@ func TestCalls(t *testing.T) {
 	service.Close()
 	if got, _ := call(t, session, "tickets_get_by_id", `{"id":"1"}`); got != "The service gave no answer." {
 		t.Errorf("a service that is not there: %s", got)
+	}
+}
+
+// TestLists writes lists and objects with commas between their parts, and a comma in a part
+// so that it separates nothing.
+func TestLists(t *testing.T) {
+	var seen string
+	service := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.RequestURI + " " + r.Header.Get("X-P") }))
+	defer service.Close()
+	doc, err := openapi.Load([]byte(`{"openapi":"3.0.3","info":{"title":"x","version":"1"},"paths":{"/a/{list}/{map}":{"get":{"operationId":"getA","parameters":[
+		{"name":"list","in":"path","required":true,"schema":{"type":"array","items":{"type":"string"}}},
+		{"name":"map","in":"path","required":true,"explode":true,"schema":{"type":"object"}},
+		{"name":"some","in":"query","explode":false,"schema":{"type":"array","items":{"type":"string"}}},
+		{"name":"pair","in":"query","explode":false,"schema":{"type":"object"}},
+		{"name":"wide","in":"query","style":"spaceDelimited","explode":false,"schema":{"type":"array","items":{"type":"string"}}},
+		{"name":"X-P","in":"header","schema":{"type":"array","items":{"type":"string"}}}],"responses":{"200":{"description":"x"}}}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, _ := connect(t, doc, openapi.Options{BaseURL: service.URL})
+	if got, failed := call(t, session, "tickets_get_a", `{"list":["a/b","c,d"],"map":{"k":"1,2","l":"3"},"some":["a,b","c&d","{list}"],"pair":{"k":"1,2"},"wide":["a","b"],"X-P":["a","b"]}`); failed {
+		t.Fatal(got)
+	}
+	if want := "/a/a%2Fb,c%2Cd/k=1%2C2,l=3?some=a%2Cb,c%26d,%7Blist%7D&pair=k,1%2C2&wide=a+b a,b"; seen != want {
+		t.Errorf("sent %s, want %s", seen, want)
 	}
 }
 

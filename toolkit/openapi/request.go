@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,7 +63,8 @@ func (c *caller) call(ctx context.Context, p *plan, given json.RawMessage) (Answ
 
 // request fills in path, query, headers and body.
 func (c *caller) request(ctx context.Context, p *plan, n *schema.Node) (*http.Request, error) {
-	path, query, header := p.path, url.Values{}, http.Header{}
+	path, header := p.path, http.Header{}
+	var query []string // name=value, escaped
 	for _, q := range p.parameters {
 		v := n.Get(q.argument)
 		if v == nil {
@@ -70,26 +72,26 @@ func (c *caller) request(ctx context.Context, p *plan, n *schema.Node) (*http.Re
 		}
 		switch q.in {
 		case "path":
-			text := simple(v, q.explode)
+			text := simple(v, q.explode, url.PathEscape)
 			if text == "" || text == "." || text == ".." {
 				return nil, toolkit.Invalid(q.argument, "%q cannot stand in a path.", text)
 			}
-			path = strings.ReplaceAll(path, "{"+q.name+"}", url.PathEscape(text))
+			path = strings.ReplaceAll(path, "{"+q.name+"}", text)
 		case "header":
-			text := simple(v, q.explode)
+			text := simple(v, q.explode, func(s string) string { return s })
 			if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
 				return nil, toolkit.Invalid(q.argument, "control characters cannot stand in a header.")
 			}
 			header.Set(q.name, text)
 		case "query":
-			q.query(query, v)
+			query = append(query, q.query(v)...)
 		}
 	}
 	u, err := url.Parse(strings.TrimSuffix(c.base.String(), "/") + path)
 	if err != nil || u.Host != c.base.Host || u.Scheme != c.base.Scheme {
 		return nil, fmt.Errorf("%s %s: not an address of the service", p.method, p.path)
 	}
-	u.RawQuery = query.Encode()
+	u.RawQuery = strings.Join(query, "&")
 	var body []byte
 	if p.hasBody {
 		body = p.content(n)
@@ -140,53 +142,54 @@ func text(v *schema.Node) string {
 	return v.Text()
 }
 
-// simple is the style of paths and headers: a,b and k,v or k=v.
-func simple(v *schema.Node, explode bool) string {
-	return strings.Join(flat(v, explode), ",")
+// simple is the style of paths and headers: a,b and k,v or k=v. What stands between the
+// commas is escaped, so that a comma in it separates nothing.
+func simple(v *schema.Node, explode bool, escape func(string) string) string {
+	return strings.Join(flat(v, explode, escape), ",")
 }
 
-func flat(v *schema.Node, explode bool) []string {
+func flat(v *schema.Node, explode bool, escape func(string) string) []string {
 	var list []string
 	switch v.Kind() {
 	case schema.Array:
 		for _, item := range v.Items() {
-			list = append(list, text(item))
+			list = append(list, escape(text(item)))
 		}
 	case schema.Object:
 		for _, m := range v.Members() {
 			if explode {
-				list = append(list, m.Name+"="+text(m.Value))
+				list = append(list, escape(m.Name)+"="+escape(text(m.Value)))
 			} else {
-				list = append(list, m.Name, text(m.Value))
+				list = append(list, escape(m.Name), escape(text(m.Value)))
 			}
 		}
 	default:
-		list = append(list, text(v))
+		list = append(list, escape(text(v)))
 	}
 	return list
 }
 
-// query adds a parameter in its style; see "Style Examples" in OpenAPI 3.
-func (q parameter) query(to url.Values, v *schema.Node) {
-	separator := map[string]string{"spaceDelimited": " ", "pipeDelimited": "|"}[q.style]
+// query writes a parameter in its style; see "Style Examples" in OpenAPI 3.
+func (q parameter) query(v *schema.Node) (list []string) {
+	add := func(name, escaped string) { list = append(list, url.QueryEscape(name)+"="+escaped) }
+	separator := map[string]string{"spaceDelimited": "+", "pipeDelimited": "%7C"}[q.style]
 	switch {
 	case q.style == "deepObject" && v.Kind() == schema.Object:
 		for _, m := range v.Members() {
-			to.Add(q.name+"["+m.Name+"]", text(m.Value))
+			add(q.name+"["+m.Name+"]", url.QueryEscape(text(m.Value)))
 		}
 	case v.Kind() == schema.Object && q.explode:
 		for _, m := range v.Members() {
-			to.Add(m.Name, text(m.Value))
+			add(m.Name, url.QueryEscape(text(m.Value)))
 		}
 	case v.Kind() == schema.Array && q.explode:
 		for _, item := range v.Items() {
-			to.Add(q.name, text(item))
+			add(q.name, url.QueryEscape(text(item)))
 		}
-	case separator != "":
-		to.Set(q.name, strings.Join(flat(v, false), separator))
 	default:
-		to.Set(q.name, simple(v, false))
+		add(q.name, strings.Join(flat(v, false, url.QueryEscape), cmp.Or(separator, ",")))
 	}
+	return list
 }
 
 // data is the answer as JSON: itself, or its text.
