@@ -21,7 +21,8 @@
 //
 // What cannot be called rightly is left out and said so, never guessed: bodies
 // that are not JSON, parameters in cookies, styles of parameters that hardly
-// anybody uses, references that lead out of the document.
+// anybody uses, operations at servers of their own, references that lead out of the
+// document.
 package openapi
 
 import (
@@ -167,6 +168,9 @@ func (d *Document) Add(s *toolkit.Server, o Options) ([]Skipped, error) {
 			continue
 		}
 		plan, err := newPlan(d.doc, op)
+		if err == nil {
+			err = d.elsewhere(op, base)
+		}
 		if err != nil {
 			skipped = append(skipped, Skipped{op, err.Error()})
 			continue
@@ -197,6 +201,28 @@ func (d *Document) base(o Options) (u *url.URL, trusted bool, err error) {
 		return nil, false, fmt.Errorf("openapi: %q is not the address of a service; give BaseURL", address)
 	}
 	return u, trusted, nil
+}
+
+// elsewhere says where an operation is that the document has at another server than the rest,
+// which is no place for the credentials of this one.
+func (d *Document) elsewhere(op Operation, base *url.URL) error {
+	servers := op.item.Servers
+	if op.op.Servers != nil && len(*op.op.Servers) > 0 {
+		servers = *op.op.Servers
+	}
+	if len(servers) == 0 {
+		return nil
+	}
+	usual := "/" // what OpenAPI takes for the server of a document that names none
+	if len(d.doc.Servers) > 0 {
+		usual = d.doc.Servers[0].URL
+	}
+	for _, here := range []string{usual, base.String()} {
+		if strings.TrimSuffix(servers[0].URL, "/") == strings.TrimSuffix(here, "/") {
+			return nil
+		}
+	}
+	return fmt.Errorf("it is at a server of its own, %s", servers[0].URL)
 }
 
 // tool is what the document says of one, and then the author.

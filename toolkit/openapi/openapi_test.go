@@ -258,6 +258,41 @@ func TestServerOfTheDocument(t *testing.T) {
 	}
 }
 
+// TestServersOfOperations leaves out what the document has at another server.
+func TestServersOfOperations(t *testing.T) {
+	for _, tt := range []struct{ document, path, operation, base, want string }{
+		{`[{"url":"https://shop.example/v1"}]`, ``, ``, "", ""},
+		{`[{"url":"https://shop.example/v1"}]`, ``, `[{"url":"https://files.shop.example"}]`, "", "getA: it is at a server of its own, https://files.shop.example"},
+		{`[{"url":"https://shop.example/v1"}]`, `[{"url":"https://files.shop.example"}]`, ``, "http://127.0.0.1:1", "getA: it is at a server of its own, https://files.shop.example"},
+		{`[{"url":"https://shop.example/v1"}]`, `[{"url":"https://files.shop.example"}]`, `[{"url":"https://shop.example/v1/"}]`, "http://127.0.0.1:1", ""},
+		{`[{"url":"https://shop.example/v1"}]`, ``, `[{"url":"http://127.0.0.1:1/"}]`, "http://127.0.0.1:1", ""},
+		{`[]`, `[{"url":"/"}]`, ``, "http://127.0.0.1:1", ""},
+		{`[]`, `[{"url":"/v2"}]`, ``, "http://127.0.0.1:1", "getA: it is at a server of its own, /v2"},
+	} {
+		servers := func(list string) string {
+			if list == "" {
+				return ""
+			}
+			return `"servers":` + list + `,`
+		}
+		doc, err := openapi.Load([]byte(`{"openapi":"3.0.3","info":{"title":"x","version":"1"},` + servers(tt.document) +
+			`"paths":{"/a":{` + servers(tt.path) + `"get":{"operationId":"getA",` + servers(tt.operation) + `"responses":{"200":{"description":"x"}}}}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := toolkit.NewServer(toolkit.Options{Service: "tickets"})
+		defer s.Close()
+		skipped, err := doc.Add(s, openapi.Options{BaseURL: tt.base})
+		got := ""
+		for _, op := range skipped {
+			got += op.Operation.ID + ": " + op.Why
+		}
+		if err != nil || got != tt.want {
+			t.Errorf("%+v: skipped %q, %v", tt, got, err)
+		}
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	for document, want := range map[string]string{
 		"":                            "openapi:",
