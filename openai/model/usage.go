@@ -74,7 +74,7 @@ func ReadUsage(usage json.RawMessage) Usage {
 		case "prompt_tokens_details", "completion_tokens_details", "input_tokens_details", "output_tokens_details":
 			details(value)
 		case "total_tokens":
-			if n, ok := rawjson.Int(value); ok {
+			if n, ok := rawjson.Int(value); ok && int64(n) <= maxTokens {
 				total = int64(max(n, 0))
 			}
 		}
@@ -92,9 +92,16 @@ func ReadUsage(usage json.RawMessage) Usage {
 	return u
 }
 
+// maxTokens is more than any completion takes. A higher number is none, so that sums stay
+// within 64 bits, and what they cost.
+const maxTokens = 1 << 32
+
 // tokens reads a number of tokens; 0 where it is none.
 func tokens(value json.RawMessage) int64 {
 	n, _ := rawjson.Int(value)
+	if int64(n) > maxTokens {
+		return 0
+	}
 	return int64(max(n, 0))
 }
 

@@ -56,6 +56,7 @@ func TestCounts(t *testing.T) {
 		said    = `data: {"id":"1","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":7,"total_tokens":12}}` + "\n\n"
 		done    = "data: [DONE]\n\n"
 		comment = ": waiting\n\n"
+		echo    = `{"name":"f","parameters":{"default":{"usage":{"input_tokens":4000000,"output_tokens":300,"total_tokens":7}}}}`
 		same    = "same" // as the body, or the answer
 	)
 	metadata := strings.TrimSuffix(strings.Repeat(`"`+strings.Repeat("k", 64)+`":"`+strings.Repeat(`\u00e9`, 512)+`",`, 16), ",") // as large as APIs let it be
@@ -83,6 +84,12 @@ func TestCounts(t *testing.T) {
 		{"a response", events, `{"stream":true,"input":"x"}`, `event: response.completed` + "\n" + `data: {"response":{"usage":{"total_tokens":5},"user":null}}` + "\n\n", 0, same, same, 5},
 		{"metadata behind it", document, `{"input":"x"}`, `{"usage":{"total_tokens":12345},"metadata":{` + metadata + `}}`, 0, same, same, 12345},
 		{"metadata behind it, in a stream", events, `{"stream":true,"input":"x"}`, `data: {"response":{"usage":{"total_tokens":12345},"metadata":{` + metadata + `}}}` + "\n\n", 0, same, same, 12345},
+		// What the client sent comes back with an answer, and says nothing of what it cost.
+		{"tools of the request", events, `{"stream":true,"input":"x"}`, `data: {"response":{"tools":[` + echo + `],"usage":null}}` + "\n\n" +
+			`data: {"response":{"tools":[` + echo + `],"usage":{"total_tokens":5}}}` + "\n\n", 0, same, same, 5},
+		{"tools of the request behind it", document, `{"input":"x"}`, `{"usage":{"total_tokens":5},"tools":[` + echo + `]}`, 0, same, same, 5},
+		{"more than anything costs", events, `{"stream":true,"input":"x"}`, `data: {"response":{"usage":{"input_tokens":9223372036854775807,"output_tokens":5,"total_tokens":9223372036854775807}}}` + "\n\n" +
+			`data: {"response":{"usage":{"input_tokens":3,"output_tokens":5,"total_tokens":8}}}` + "\n\n", 0, same, same, 8},
 		{"a long document", document, `{"messages":[]}`, `{"choices":["` + strings.Repeat("x", 100<<10) + `"],"usage":{"total_tokens":8}}`, 0, same, same, 8},
 		// What is not said is a third of the bytes.
 		{"nothing said", document, `{"messages":["123456789"]}`, strings.Repeat("x", 300), 0, same, same, 9 + 100},

@@ -2,6 +2,7 @@ package meter
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -40,7 +41,7 @@ func (s *sum) event(data []byte) {
 	}
 	s.shortest = min(s.shortest, n)
 	s.count, s.bytes = s.count+1, s.bytes+n
-	if u := lastUsage(data); u.Total > 0 {
+	if u := saidIn(data); u.Total > 0 {
 		s.usage = most(s.usage, u)
 	}
 }
@@ -55,17 +56,44 @@ func most(a, b model.Usage) model.Usage {
 
 // said returns what the API says; zero for nothing.
 func (s *sum) said() model.Usage {
-	if s.usage.Total == 0 {
+	switch {
+	case s.usage.Total > 0:
+	case s.bytes > int64(len(s.tail)):
 		s.usage = lastUsage(s.tail)
+	default:
+		s.usage = saidIn(s.tail)
 	}
 	return s.usage
+}
+
+// saidIn returns the usage that some JSON has, or one of its members, which is where APIs say
+// it, and of several the last; zero for none. Deeper may be what the client sent, as the tools of a request are in the
+// events of its response.
+func saidIn(text []byte) (u model.Usage) {
+	if !bytes.Contains(text, []byte(`"usage"`)) {
+		return u
+	}
+	take := func(name string, value json.RawMessage) {
+		if name != "usage" {
+			return
+		}
+		if said := model.ReadUsage(value); said.Total > 0 {
+			u = said
+		}
+	}
+	_ = rawjson.Each(text, func(name string, value json.RawMessage) {
+		if take(name, value); name != "usage" {
+			_ = rawjson.Each(value, take)
+		}
+	})
+	return u
 }
 
 // estimate returns a third of the bytes of the answer's text, which is what
 // result.EstimateTokens makes of texts in any script.
 func (s *sum) estimate() int64 { return s.count + (s.bytes-s.count*s.shortest+2)/3 }
 
-// lastUsage returns the last usage object in some JSON; zero for none. In
+// lastUsage returns the last usage object in the end of some JSON; zero for none. In
 // a string its name would be followed by an escaped quote.
 func lastUsage(text []byte) model.Usage {
 	const name = `"usage"`
