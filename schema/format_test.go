@@ -70,6 +70,11 @@ func TestPatternsOfECMAScript(t *testing.T) {
 		{`^\\uD83D\\uDE00$`, "😀", "😁"},
 		{`^(?!x)\\uD83D\\uDE00\\u{41}$`, "😀A", "😀"},
 		{`^\\u00e9\\\\u0041$`, "é\\u0041", "éA"},
+		{`^[\\p{L}\\s]+$`, "山田\u3000太郎", "山田-太郎"},
+		{`^\\d+\\s€$`, "5\u202f€", "5€"},
+		{`^\\S+$`, "5€", "5\u00a0€"},
+		{`^(?!\\s)[^\\s]+\\s$`, "5\u00a0", "\u00a05"},
+		{`^[\\w-\\s]$`, "-", "ab"},
 	} {
 		v := NewValidator([]byte(`{"type":"string","pattern":"` + tc.pattern + `"}`))
 		if len(v.Validate(fmt.Appendf(nil, "%q", tc.good))) > 0 || len(v.Validate(fmt.Appendf(nil, "%q", tc.bad))) != 1 || len(v.Unchecked()) > 0 {

@@ -21,7 +21,8 @@ const maxPatternCost = 64 << 10
 
 // patternCost estimates what compiling a pattern costs.
 func patternCost(pattern string) int {
-	cost := len(pattern) + 500*(strings.Count(pattern, `\p`)+strings.Count(pattern, `\P`)+strings.Count(pattern, "(?"))
+	cost := len(pattern) + 500*(strings.Count(pattern, `\p`)+strings.Count(pattern, `\P`)+strings.Count(pattern, "(?")) +
+		30*(strings.Count(pattern, `\s`)+strings.Count(pattern, `\S`))
 	for rest := pattern; ; {
 		i := strings.IndexByte(rest, '{')
 		if i < 0 {
@@ -49,13 +50,21 @@ var errPatternCost = errors.New("the patterns of this schema are too costly")
 
 // compilePattern compiles a pattern within a budget. JSON Schema's patterns are
 // those of ECMAScript. Go's own engine, which is linear in time, takes nearly
-// all of them, one harmless difference apart; those with lookaround, back
-// references or large repetitions go to an engine that may take long, under a
-// limit of time.
+// all of them, one harmless difference apart, once their spaces are spelled out;
+// those with lookaround, back references or large repetitions go to an engine that
+// may take long, under a limit of time.
 func compilePattern(pattern string, budget *int) (jsonschema.Regexp, error) {
 	if *budget -= patternCost(pattern); *budget < 0 {
 		return nil, errPatternCost
 	}
+	if re, err := compileSpelled(patterns.SpellSpaces(pattern)); err == nil {
+		return re, nil
+	}
+	return compileSpelled(pattern)
+}
+
+// compileSpelled compiles a pattern whose spaces are those that the engines know.
+func compileSpelled(pattern string) (jsonschema.Regexp, error) {
 	re, err := regexp.Compile(pattern)
 	if err == nil {
 		return re, nil
