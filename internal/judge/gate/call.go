@@ -76,13 +76,13 @@ func (t *gated) start(ctx context.Context, call dragoman.Call, p passage) (drago
 
 	var spend func(*store.Tx) error
 	if v.Effect == policy.Ask {
-		a, answer := t.approved(ctx, &call, r.Digest, v, p.approval)
+		a, answer, err := t.approved(ctx, &call, r.Digest, v, p.approval)
 		r.Approval = a.ID
 		r.Answered = answeredIn(&a)
 		if answer != nil {
 			res = *answer
 			t.asked(r, &res)
-			return res, nil
+			return res, err
 		}
 		spend = t.o.Inbox.Spend(a.ID, t.key(&call, r.Digest), call.ID)
 	}
@@ -251,48 +251,51 @@ func (t *gated) spent(ctx context.Context, call *dragoman.Call) *dragoman.Proble
 }
 
 // approved returns the approval of a call where somebody has given it, or else what
-// the caller is answered: that it is asked for, or was denied.
-func (t *gated) approved(ctx context.Context, call *dragoman.Call, digest audit.Hash, v policy.Verdict, waited string) (approval.Approval, *dragoman.Result) {
+// the caller is answered: that it is asked for, or was denied. An error beside that ends the
+// whole request.
+func (t *gated) approved(ctx context.Context, call *dragoman.Call, digest audit.Hash, v policy.Verdict, waited string) (approval.Approval, *dragoman.Result, error) {
 	if t.o.Inbox == nil || t.o.Audit == nil || call.Tool == nil {
 		// Without a log no approval could be spent. What is no call of a tool cannot
 		// wait: it is asked for by programs.
 		res := failure(dragoman.CodeDenied, v.Reason+" It cannot be asked for here. It did not run.")
-		return approval.Approval{}, &res
+		return approval.Approval{}, &res, nil
 	}
 	a, err := t.find(ctx, call, digest, v, waited)
 	switch {
+	case errors.Is(err, idempotency.ErrRunning):
+		return a, &dragoman.Result{Ran: dragoman.RanNot, Problem: madeElsewhere(err)}, err
 	case errors.Is(err, approval.ErrTooMany):
 		res := failure(dragoman.CodeDenied, "Too many calls wait for somebody's approval already. It did not run.")
-		return a, &res
+		return a, &res, nil
 	case errors.Is(err, approval.ErrTooLarge):
 		res := failure(dragoman.CodeDenied, v.Reason+" Its arguments are longer than anybody would read: split it up. It did not run.")
-		return a, &res
+		return a, &res, nil
 	case err != nil && ctx.Err() != nil:
-		return a, &dragoman.Result{Ran: dragoman.RanNot, Problem: endedBefore()}
+		return a, &dragoman.Result{Ran: dragoman.RanNot, Problem: endedBefore()}, nil
 	case err != nil:
 		t.o.Log.Error("an approval could not be asked for", "error", err)
 		res := failure(dragoman.CodeInternal, "Somebody has to approve this call, and the gateway cannot ask now. It did not run.")
-		return a, &res
+		return a, &res, nil
 	}
 	if a.State != approval.Pending {
 		observe.Count(ctx, observe.Approvals, 1, observe.Text(observe.ApprovalState, string(a.State)))
 	}
 	switch a.State {
 	case approval.Approved:
-		return a, nil
+		return a, nil, nil
 	case approval.Pending:
 		res := t.ask(call, &a)
-		return a, &res
+		return a, &res, nil
 	case approval.Denied:
 		message := "The call was not approved. It did not run. Do not try it again in another way: tell the user."
 		if a.Why != "" {
 			message += " The reason given: " + a.Why
 		}
 		res := failure(dragoman.CodeDenied, message)
-		return a, &res
+		return a, &res, nil
 	}
 	res := failure(dragoman.CodeDenied, "Nobody approved the call in time. It did not run. Tell the user, who can ask for it again.")
-	return a, &res
+	return a, &res, nil
 }
 
 // granted reports whether somebody has approved a call already. Its place in a rate it took
@@ -325,6 +328,9 @@ func (t *gated) find(ctx context.Context, call *dragoman.Call, digest audit.Hash
 		}
 		// An equal call was quicker to spend it, or other rules ask meanwhile.
 	}
+	if err := t.elsewhere(ctx); err != nil {
+		return approval.Approval{}, err
+	}
 	tool := call.Tool
 	return t.o.Inbox.Ask(ctx, approval.Request{
 		Key:       key,
@@ -335,6 +341,27 @@ func (t *gated) find(ctx context.Context, call *dragoman.Call, digest audit.Hash
 		},
 		Rule: v.Rule, Approvers: v.Approvers,
 	})
+}
+
+// errMayAsk undoes a claim that was made to see whether it can be.
+var errMayAsk = errors.New("no other process makes the calls of the request")
+
+// elsewhere is [idempotency.ErrRunning] where another process makes the calls of the request,
+// or has made them: nobody is asked about what this one does not make. What claims the
+// request is the call itself, once it may run.
+func (t *gated) elsewhere(ctx context.Context) error {
+	if t.who.Claim == nil {
+		return nil
+	}
+	err := t.o.Store.Write(ctx, func(tx *store.Tx) error { return cmp.Or(t.who.Claim(tx), errMayAsk) })
+	if errors.Is(err, idempotency.ErrRunning) {
+		return err
+	}
+	return nil // what else is wrong stops the question, or the intent, too
+}
+
+func madeElsewhere(err error) *dragoman.Problem {
+	return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "Another process makes the calls of this request. This one was not made.", Err: err}
 }
 
 // key is what an approval of a call is bound to.
@@ -400,7 +427,7 @@ func (t *gated) intend(ctx context.Context, r audit.Record, call *dragoman.Call,
 	case err == nil:
 		return nil, nil
 	case errors.Is(err, idempotency.ErrRunning):
-		return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "Another process makes the calls of this request. This one was not made.", Err: err}, err
+		return madeElsewhere(err), err
 	case errors.Is(err, approval.ErrNotSpendable):
 		return &dragoman.Problem{Code: CodeApprovalPending, Message: "The approval of this call has just been used by an equal call, or has expired. It did not run. Make it again if it is meant twice."}, nil
 	case errors.Is(err, errLegSpent):

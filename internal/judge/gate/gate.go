@@ -115,7 +115,8 @@ type Client struct {
 	StepsUp bool
 	// Claim is part of each transaction that writes down what is about to be changed; nil
 	// where nothing has to be. Where it fails with [idempotency.ErrRunning], another
-	// process makes the request's calls: the call is not made, and its error is that.
+	// process makes the request's calls: the call is not made, nobody is asked about it, and
+	// its error is that.
 	Claim func(*store.Tx) error
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
@@ -22,7 +23,7 @@ import (
 
 // TestOnPostgres: what is kept in the store, in PostgreSQL.
 func TestOnPostgres(t *testing.T) {
-	pgtest.Again(t, "^Test(Leg.*|Taint.*|Claim.*|Remembered.*|ApprovalIsSpentOnce)$")
+	pgtest.Again(t, "^Test(Leg.*|Taint.*|Claim.*|Remembered.*|ApprovalIsSpentOnce|NobodyIsAsked.*)$")
 }
 
 // processes returns gates of several processes on one store, around the same tools.
@@ -196,6 +197,51 @@ func TestClaimComesWithTheIntent(t *testing.T) {
 	}
 	if intents != 1 {
 		t.Errorf("%d intents", intents)
+	}
+}
+
+// TestNobodyIsAskedForAnotherProcess: of a call that one request makes at two processes, and
+// that waits for one approval at both, the one that comes second asks for no other; neither
+// does one that comes when the call was made.
+func TestNobodyIsAskedForAnotherProcess(t *testing.T) {
+	p := processes(t, 1, policy.Rule{Ask: []string{"*"}})[0]
+	taken := false
+	claim := func(mine bool) func(*store.Tx) error {
+		return func(*store.Tx) error {
+			if !mine && taken {
+				return idempotency.ErrRunning
+			}
+			return nil
+		}
+	}
+	here := p.Around(Client{Caller: ann, Claim: claim(true)}, p.inner)
+	there := p.Around(Client{Caller: ann, Claim: claim(false)}, p.inner)
+	write := p.call("write", `{"n":1}`)
+	waits, err := here.Call(t.Context(), write)
+	if err != nil || code(waits) != "asks" {
+		t.Fatalf("%+v, %v", waits, err)
+	}
+	waitsToo, err := there.Call(t.Context(), write)
+	if err != nil || code(waitsToo) != "asks" {
+		t.Fatalf("%+v, %v", waitsToo, err)
+	}
+	if _, err := p.ledger.Inbox.Approve(t.Context(), p.waiting().ID, operator); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := here.Call(t.Context(), again(write, waits)); err != nil || code(res) != "ran" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	taken = true
+	for _, call := range []dragoman.Call{again(write, waitsToo), write} {
+		if res, err := there.Call(t.Context(), call); !errors.Is(err, idempotency.ErrRunning) || res.Ran != dragoman.RanNot || res.Asks != nil {
+			t.Errorf("%+v, %v", res, err)
+		}
+	}
+	if all, err := p.ledger.Inbox.List(t.Context(), approval.Filter{State: approval.Pending}); err != nil || len(all) != 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if n := p.inner.Ran("write"); n != 1 {
+		t.Errorf("it ran %d times", n)
 	}
 }
 
