@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
@@ -21,7 +22,8 @@ import (
 
 // A response in the background whose call waits for an operator waits with it, without
 // anybody who has it, and goes on when it was answered: here, or in a gateway that was
-// started since. One that was denied is told so, and is not asked about once more.
+// started since. One that was denied, or that nobody approved in time, is told so, and is not
+// asked about once more.
 func TestBackgroundWaitsForApproval(t *testing.T) {
 	for _, tt := range []struct {
 		restart        bool
@@ -31,6 +33,7 @@ func TestBackgroundWaitsForApproval(t *testing.T) {
 		{true, `{"decision":"approve"}`, "response.mcp_call.completed"},
 		{false, `{"decision":"deny","why":"too dear"}`, "The reason given: too dear"},
 		{true, `{"decision":"deny","why":"too dear"}`, "The reason given: too dear"},
+		{false, "", "Nobody approved the call in time"},
 	} {
 		restart := tt.restart
 		dir := t.TempDir()
@@ -48,6 +51,9 @@ func TestBackgroundWaitsForApproval(t *testing.T) {
 			g := build(t, func(f *config.File) {
 				f.Auth.KeysFile, f.Store.Path = keys, filepath.Join(dir, "dragoman.db")
 				f.Policy = []policy.Rule{{Allow: []string{"*"}}, {Name: "records", Ask: []string{"demo__create_record"}}}
+				if tt.answer == "" {
+					f.Approvals.Expires = 2 * time.Second
+				}
 			})
 			if err := g.Wait(t.Context()); err != nil {
 				t.Fatal(err)
@@ -83,8 +89,10 @@ func TestBackgroundWaitsForApproval(t *testing.T) {
 		if err != nil || now.Waits == "" {
 			t.Fatalf("%+v, %v", now, err)
 		}
-		if status, body := sent(t, key["olga"], "POST", served.url+"/approvals/"+now.Waits, tt.answer); status != http.StatusOK {
-			t.Fatalf("%d %s", status, body)
+		if tt.answer != "" {
+			if status, body := sent(t, key["olga"], "POST", served.url+"/approvals/"+now.Waits, tt.answer); status != http.StatusOK {
+				t.Fatalf("%d %s", status, body)
+			}
 		}
 		_, events := sent(t, key["ann"], "GET", served.url+"/v1/responses/"+id+"?stream=true", "")
 		if !strings.Contains(events, tt.events) || !strings.Contains(events, "response.completed") || strings.Contains(events, "approval_pending") {

@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/api"
 	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/budget"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
@@ -177,7 +178,7 @@ func (s *setup) complete(g *Gateway, before *setup) {
 		MaxBody:           s.file.HTTP.MaxBody,
 		ClientCredentials: func() bool { return !g.callers.Required() },
 		Forgets:           !s.file.Memory.Restore,
-		Patience:          s.file.Approvals.Expires,
+		Patience:          s.file.Approvals.Expires + approval.Grace,
 		Detached:          g.detached,
 		Overloaded:        func() error { return g.overloaded(door.ShedFirst) },
 		Log:               g.log,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/run"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -175,7 +176,7 @@ func (t *tape) wait(ctx context.Context, call dragoman.Call, asked keptQuestion)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.held.Wait(ctx, asked.Approval, time.Until(asked.Expires)+time.Second); err != nil {
+	if err := t.held.Wait(ctx, asked.Approval, time.Until(asked.Expires)-approval.Grace+time.Second); err != nil {
 		t.held.GiveUp(err) // its lease ends by itself
 		return nil, err
 	}

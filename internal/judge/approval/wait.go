@@ -8,6 +8,10 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
+// Grace is how much longer than a question is good its answer is waited for, so that it is
+// the store that says that nobody answered, and no other clock before it.
+const Grace = time.Minute
+
 // Wait returns an approval as soon as it is no longer pending: answered, here or
 // by another process, or expired.
 func (in *Inbox) Wait(ctx context.Context, id string) (Approval, error) {

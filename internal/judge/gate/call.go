@@ -389,7 +389,7 @@ func (t *gated) ask(call *dragoman.Call, a *approval.Approval) dragoman.Result {
 			Params: json.RawMessage(`{"approval":` + string(rawjson.Quote(a.ID)) + `,"message":` + string(rawjson.Quote(a.Reason)) + `}`),
 		}},
 		State:   passage{approval: a.ID}.bytes(),
-		Expires: time.Now().Add(a.Left), // by our clock, by which it is waited for
+		Expires: time.Now().Add(a.Left + approval.Grace), // by our clock, by which it is waited for
 	}}
 }
 
