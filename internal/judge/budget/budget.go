@@ -174,7 +174,7 @@ func percent(part, whole int64) int64 {
 	if whole <= 0 {
 		return 100
 	}
-	return int64(float64(part) / float64(whole) * 100)
+	return part/whole*100 + part%whole*100/whole
 }
 
 func ends(period string, day, month time.Time) time.Time {

@@ -262,3 +262,18 @@ func TestCheck(t *testing.T) {
 		t.Errorf("kept for ever: %v", err)
 	}
 }
+
+// TestPercent: a part is what it is, rounded down, also where no fraction of two says so, and
+// of the largest budget that there may be.
+func TestPercent(t *testing.T) {
+	for spent := range int64(301) {
+		for _, whole := range []int64{100, 2_000_000, 1_000_000_000_000_000} {
+			if got := percent(spent*(whole/100), whole); got != spent {
+				t.Errorf("%d of %d are %d %%, want %d", spent*(whole/100), whole, got, spent)
+			}
+		}
+	}
+	if got := percent(1_999_999, 2_000_000); got != 99 {
+		t.Errorf("nearly all is %d %%", got)
+	}
+}
