@@ -25,7 +25,7 @@ import (
 
 // TestOnPostgres: all of it, in PostgreSQL.
 func TestOnPostgres(t *testing.T) {
-	pgtest.Again(t, "^Test(Follow|FollowedUntilErased|Takeover|DiesAnywhere|Wait|WokenMeanwhile|Cancel|Stop|Owners|OneHolder|Turns|Unreadable|Abandoned|Find)$")
+	pgtest.Again(t, "^Test(Follow|FollowedUntilErased|Takeover|DiesAnywhere|Wait|WokenMeanwhile|Cancel|Stop|NobodyIsDead.*|Owners|OneHolder|Turns|Unreadable|Abandoned|Find)$")
 }
 
 // opened returns what a process has of the store at a path.

@@ -215,10 +215,11 @@ func Wake(tx *store.Tx, waits string) error {
 }
 
 // nobodys is what nobody has: it is ready, or whoever had it is dead, where that can be told
-// by what began then. $1 is the time.
+// by what began then. $1 is the time, also where nothing but a number is beside it, of which
+// PostgreSQL would take it for one of 32 bits.
 func (s *Runs) nobodys(began time.Time) string {
 	if s.unsure(began) {
-		return "(state = 'ready' AND $1 > 0)"
+		return "(state = 'ready' AND CAST($1 AS BIGINT) > 0)"
 	}
 	return "(state = 'ready' OR state = 'running' AND lease < $1)"
 }
