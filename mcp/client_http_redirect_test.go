@@ -57,19 +57,24 @@ func TestCallsAreNotRedirected(t *testing.T) {
 	}
 }
 
-// What only asks follows a redirect, once, and calls go at once where it led.
+// What only asks follows a redirect, once, and calls go at once where it led; all of it by the
+// name that the headers give.
 func TestHandshakesAreRedirected(t *testing.T) {
 	for _, era := range []Era{Legacy, Modern} {
 		srv := &fake{era: era, on: on{"tools/call": func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) { result(w, id, `{"ok":1}`) }}}
 		sent := map[string]int{}
 		tr := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			sent[r.URL.Path]++
+			if r.Host != "tools.test" {
+				t.Errorf("%s: %s of %s", era, r.URL.Path, r.Host)
+			}
 			if r.URL.Path == "/mcp" {
 				http.Redirect(w, r, "/mcp/", http.StatusTemporaryRedirect)
 				return
 			}
 			srv.ServeHTTP(w, r)
 		}))
+		tr.Header = http.Header{"Host": {"tools.test"}}
 		c, err := Connect(t.Context(), tr, &ClientOptions{Passive: true, Era: era})
 		if err != nil {
 			t.Fatal(err)

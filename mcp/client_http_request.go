@@ -213,7 +213,7 @@ func (r *requester) redirected(resp *http.Response, req *http.Request, via []*ht
 	}
 	to.User, to.Fragment = req.URL.User, ""
 	next := req.Clone(req.Context())
-	next.URL, next.Host = to, to.Host
+	next.URL = to // of one host, so that it is asked for by the same name
 	if req.GetBody != nil {
 		if next.Body, err = req.GetBody(); err != nil {
 			return nil, err
