@@ -145,7 +145,7 @@ func (p *printer) text(v reflect.Value, path string, f field) string {
 	text := v.String()
 	if f.secret == "filled" {
 		if ref, ok := p.refs[path]; ok && ref.value == text {
-			return ref.written
+			return hideInText(ref.written)
 		}
 		text = hideInText(text)
 	}
@@ -165,40 +165,44 @@ func escapeDollars(text string) string {
 	return b.String()
 }
 
-// hideInText hides secrets that were written out where secrets do not belong:
-// in a URL, and in an argument such as --token=x or Authorization: x.
+// hideInText hides secrets that were written out where secrets do not belong: in a URL, and in
+// an argument such as --token=x or Authorization: x. References to them stay.
 func hideInText(text string) string {
-	if u, err := url.Parse(text); err == nil && u.Host != "" {
+	if u, err := url.Parse(references.ReplaceAllLiteralString(text, "0")); err == nil && u.Host != "" {
 		return hideInURL(text)
 	}
 	if at, ok := secret.Assigned(text); ok {
-		return text[:at] + secret.Hidden
+		return text[:at] + hidden(text[at:])
+	}
+	if strings.Contains(text, "://") {
+		return hideInURL(text)
 	}
 	return text
 }
 
 func hideInURL(text string) string {
 	address, query, hasQuery := strings.Cut(text, "?")
-	address = webAddress.ReplaceAllStringFunc(address, func(web string) string {
-		segments := strings.Split(web, "/")
-		for i, segment := range segments {
-			if i > 2 && secret.IsSegment(segment) { // behind scheme and host
-				segments[i] = secret.Hidden
-			}
-		}
-		return strings.Join(segments, "/")
+	address = userInfo.ReplaceAllStringFunc(secret.HideSegments(address), func(user string) string {
+		return "://" + hidden(user[len("://"):len(user)-len("@")]) + "@"
 	})
-	address = userInfo.ReplaceAllLiteralString(address, "://"+secret.Hidden+"@")
 	if !hasQuery {
 		return address
 	}
 	pairs := strings.Split(query, "&")
 	for i, pair := range pairs {
 		if name, value, _ := strings.Cut(pair, "="); value != "" && secret.IsParameter(name) {
-			pairs[i] = name + "=" + secret.Hidden
+			pairs[i] = name + "=" + hidden(value)
 		}
 	}
 	return address + "?" + strings.Join(pairs, "&")
+}
+
+// hidden stands for a secret, unless it consists of references.
+func hidden(text string) string {
+	if strings.Trim(references.ReplaceAllLiteralString(text, ""), ":") == "" {
+		return text
+	}
+	return secret.Hidden
 }
 
 var (

@@ -260,6 +260,26 @@ inputs: []
 	}
 }
 
+// What is written out beside a reference is hidden as it is without one; references stay.
+func TestEffectiveHidesBesideReferences(t *testing.T) {
+	for written, want := range map[string]string{
+		"https://${X}/s/c4n4ry0123456789abcd/mcp":                         "https://${X}/s/***/mcp",
+		"https://a.test/${X}/x,y/c4n4ry0123456789abcd":                    "https://a.test/${X}/x,y/***",
+		"https://me:c4n4ry@${X}:${X}/a?api_key=c4n4ry&b=${X}":             "https://***@${X}:${X}/a?api_key=***&b=${X}",
+		"https://${X}:${X}@a.test/${KEY0123456789ABCDEF:-x}?api_key=${X}": "https://${X}:${X}@a.test/${KEY0123456789ABCDEF:-x}?api_key=${X}",
+		"--url=https://${X}/s/c4n4ry0123456789abcd":                       "--url=https://${X}/s/***",
+		"--url=https://a.test/s/c4n4ry0123456789abcd":                     "--url=https://a.test/s/***",
+		"--token=${X}":               "--token=${X}",
+		"--token=c4n4ry${X}":         "--token=***",
+		"Authorization: Bearer ${X}": "Authorization: Bearer ${X}",
+	} {
+		got := string(config.Effective(parse(t, "mcpServers: {a: {command: x, args: ['"+written+"']}}", "X", "80")))
+		if _, args, _ := strings.Cut(got, "args:\n"); !strings.HasPrefix(args, "      - \""+want+"\"\n") {
+			t.Errorf("%s shows as %.100q", written, args)
+		}
+	}
+}
+
 func TestEffectiveReadsBack(t *testing.T) {
 	odd := []string{
 		"", " ", "true", "No", "null", "~", "1", "1.5", "0x1F", "1_000", ".inf", "2020-01-01", "a: b", "a #b", "#", "- x", "? x", "*a", "&a", "!a", "%a", "@a", "`a",

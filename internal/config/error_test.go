@@ -419,6 +419,8 @@ func TestErrorsShowNoSecret(t *testing.T) {
 		"URL with a password":     `mcpServers: {a: {url: "ftp://me:canary@a.test"}}`,
 		"URL with a query":        `mcpServers: {a: {url: "ftp://a.test/?x=canary"}}`,
 		"URL with a key in it":    `mcpServers: {a: {url: "https://a.test/s/canary0123456789abcd/mcp", y: 1}}`,
+		"key behind a reference":  `mcpServers: {a: {url: "https://${A}/s/canary0123456789abcd/mcp", y: 1}}`,
+		"key behind a comma":      `mcpServers: {a: {url: "https://a.test/x,y/canary0123456789abcd/mcp", y: 1}}`,
 		"minified JSON":           `{"mcpServers":{"a":{"command":"x","env":{"A":"canary"},"y":1}}}`,
 		"JSON over lines":         "{\"mcpServers\": {\"a\": {\n  \"env\": {\n    \"A\": [\"canary\"]\n}}}}",
 		"known key format":        `mcpServers: {a: {command: sk-canary, y: 1}}`,

@@ -18,10 +18,10 @@ var (
 	secretFlag  = regexp.MustCompile(`(?i)--?[\w-]*(key|token|secret|passw|auth|credential|pwd)[\w-]*["']?\s*[,\s=]\s*`)
 	secretValue = regexp.MustCompile(`(?i)\b((bearer|basic)\s+|sk-|ghp_|gho_|github_pat_|glpat-|xox[a-z]-|akia)`)
 	userInfo    = regexp.MustCompile(`://[^/@\s"']+@`)
-	webAddress  = regexp.MustCompile(`(?i)\bhttps?://[^\s"',}\]?#]+`)
 	urlQuery    = regexp.MustCompile(`://[^\s"'?]+\?`)
 
 	// A reference shows no secret, only where one comes from.
+	references    = regexp.MustCompile(`\$\{[^}]*\}`)
 	onlyReference = regexp.MustCompile(`^["']?(?i:(bearer|basic)\s+)?(\$\{(env:)?\w*\}?)+["']?\s*$`)
 )
 
@@ -68,14 +68,8 @@ func (s *source) withoutSecrets(i int) (text string, intact int) {
 	for _, m := range userInfo.FindAllStringIndex(line, -1) {
 		mask(m[0]+3, m[1])
 	}
-	for _, m := range webAddress.FindAllStringIndex(line, -1) {
-		from := m[0]
-		for i, segment := range strings.Split(line[m[0]:m[1]], "/") {
-			if i > 2 && secret.IsSegment(segment) { // behind scheme and host
-				mask(from, from+len(segment))
-			}
-			from += len(segment) + len("/")
-		}
+	for _, m := range secret.Segments(line) {
+		mask(m[0], m[1])
 	}
 	for _, m := range urlQuery.FindAllStringIndex(line, -1) {
 		mask(m[1], m[1]+end(line[m[1]:], ",}] \"'"))

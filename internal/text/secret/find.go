@@ -27,6 +27,9 @@ var (
 	// UUID that nobody can guess. No word, version or date is as long without a break.
 	uuid     = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	unbroken = regexp.MustCompile(`[A-Za-z0-9]{16,}`)
+	// An address of the web, without its query. Parts of it can be references to variables.
+	web       = regexp.MustCompile(`(?i)\bhttps?://(\$\{[^}]*\}|[^\s"'?#])+`)
+	reference = regexp.MustCompile(`\$\{[^}]*\}`)
 )
 
 // IsFlag reports whether an argument is a flag whose value, which is the argument
@@ -45,6 +48,30 @@ func IsSegment(segment string) bool {
 	return slices.ContainsFunc(unbroken.FindAllString(segment, -1), func(run string) bool {
 		return strings.ContainsAny(run, "0123456789") && strings.Trim(run, "0123456789") != ""
 	})
+}
+
+// Segments returns where in a text those segments of the paths of addresses begin and end that
+// are secrets by their look.
+func Segments(text string) (found [][2]int) {
+	for _, at := range web.FindAllStringIndex(text, -1) {
+		from := at[0]
+		for i, segment := range strings.Split(text[at[0]:at[1]], "/") {
+			to := from + len(segment)
+			if i > 2 && IsSegment(reference.ReplaceAllLiteralString(segment, "")) { // behind scheme and host
+				found = append(found, [2]int{from, to})
+			}
+			from = to + len("/")
+		}
+	}
+	return found
+}
+
+// HideSegments returns text with the segments of paths hidden that are secrets by their look.
+func HideSegments(text string) string {
+	for _, at := range slices.Backward(Segments(text)) {
+		text = text[:at[0]] + Hidden + text[at[1]:]
+	}
+	return text
 }
 
 // Assigned returns where the secret begins in a text such as --token=x or
@@ -85,7 +112,8 @@ func InAddress(address string) (found []Text) {
 // InArguments returns the secrets in the arguments of a program.
 func InArguments(arguments []string) (found []Text) {
 	for i, argument := range arguments {
-		found = append(found, InAddress(argument)...)
+		_, value, _ := strings.Cut(argument, "=") // as in --url=https://a.test
+		found = append(append(found, InAddress(argument)...), InAddress(value)...)
 		if at, ok := Assigned(argument); ok {
 			found = append(found, New(argument[at:]))
 		}

@@ -30,6 +30,7 @@ func TestFind(t *testing.T) {
 		{"header in arguments", InArguments([]string{"--header", "Authorization: Bearer one", "X-Api-Key:two"}), []string{"one", "two"}},
 		{"header in a flag", InArguments([]string{"--header=Authorization: Bearer one", "-H=X-Api-Key:two", "--env=API_TOKEN=three", "--header=Accept: a/b"}), []string{"one", "three", "two"}},
 		{"secret like an assignment", InArguments([]string{"--token=a_key=one", "--key=YXV0aA=="}), []string{"YXV0aA==", "a_key=one"}},
+		{"address in a flag", InArguments([]string{"--url=https://a.test/s/OWQxZmI0NTU0YzlkNDgx/mcp"}), []string{"OWQxZmI0NTU0YzlkNDgx"}},
 		{"address in arguments", InArguments([]string{"postgres://me:pw@a.test/db"}), []string{"me:pw", "pw"}},
 		{"empty", InArguments([]string{"--token=", "--header", "Authorization: Bearer "}), nil},
 		{"headers", InHeaders(Map(map[string]string{"Authorization": "Bearer one"})), []string{"Bearer one", "one"}},
