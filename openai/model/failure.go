@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/wire/retry"
 )
@@ -173,7 +174,7 @@ func misplaced(resp *http.Response) string {
 	}
 	at := *resp.Request.URL
 	at.RawQuery, at.User = "", nil
-	return fmt.Sprintf("It was asked at %s: most APIs begin at /v1, so that may be missing at the end of base_url (or OPENAI_BASE_URL).", at.String())
+	return fmt.Sprintf("It was asked at %s: most APIs begin at /v1, so that may be missing at the end of base_url (or OPENAI_BASE_URL).", secret.HideSegments(at.String()))
 }
 
 // statusOverloaded is what some APIs answer where others say 503.
