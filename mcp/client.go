@@ -277,8 +277,10 @@ func (c *Client) Ping(ctx context.Context) error {
 }
 
 // otherEra finds out whether a server over Streamable HTTP that has refused [Client.Ping]
-// takes the greeting of the other era: there a server can be replaced without an end of
-// anything. A legacy server may know no ping, but does not miss a version or _meta in it.
+// takes the greeting of the other era, and no more that of its own: there a server can be
+// replaced without an end of anything. A legacy server may know no ping, but does not miss a
+// version or _meta in it. A server of both eras takes either greeting, and may refuse one in
+// trouble that passes.
 func (c *Client) otherEra(ctx context.Context, refused *RPCError) bool {
 	if _, ok := c.link.(*httpConnection); !ok {
 		return false
@@ -287,6 +289,9 @@ func (c *Client) otherEra(ctx context.Context, refused *RPCError) bool {
 	var err error
 	switch {
 	case c.Era() == Modern && !refused.modern():
+		if again, err := c.discover(ctx); again != nil || err != nil && ctx.Err() != nil {
+			return false
+		}
 		s, err = c.initialize(ctx)
 	case c.Era() == Legacy && (refused.modern() || refused.Code == codeInvalidParams):
 		s, err = c.discover(ctx)

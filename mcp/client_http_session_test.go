@@ -829,22 +829,24 @@ func TestOtherEra(t *testing.T) {
 		{"modern with trouble", Modern, Modern, http.StatusOK, codeInternal, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			srv := &fake{era: tc.was, on: on{}}
-			connected(t, srv, nil, func(t *testing.T, c *Client) {
-				srv.era = tc.now
-				refused := func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
-					refuse(w, id, tc.status, tc.code)
+			next := &fake{era: tc.now, on: on{}}
+			refused := func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+				refuse(w, id, tc.status, tc.code)
+			}
+			if tc.was == Legacy {
+				next.on["ping"] = refused
+			} else {
+				next.on["server/discover"] = refused
+			}
+			if tc.now == Modern {
+				next.on["initialize"] = func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+					refuse(w, id, http.StatusBadRequest, codeUnsupportedVersion)
 				}
-				if tc.was == Legacy {
-					srv.on["ping"] = refused
-				} else {
-					srv.on["server/discover"] = refused
-				}
-				if tc.now == Modern {
-					srv.on["initialize"] = func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
-						refuse(w, id, http.StatusBadRequest, codeUnsupportedVersion)
-					}
-				}
+			}
+			var there place
+			there.Store(&fake{era: tc.was})
+			there.connected(t, func(t *testing.T, c *Client) {
+				there.Store(next)
 				err := c.Ping(t.Context())
 				if answered := errors.As(err, new(*RPCError)); answered == tc.ends {
 					t.Errorf("Ping: %v", err)
@@ -855,6 +857,53 @@ func TestOtherEra(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A place is where one server can take that of another.
+type place struct{ atomic.Pointer[fake] }
+
+func (p *place) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.Load().ServeHTTP(w, r) }
+
+// connected runs f with a client of the server that is there, in a bubble of synctest.
+func (p *place) connected(t *testing.T, f func(*testing.T, *Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c, err := Connect(t.Context(), serveHTTP(t, p), &ClientOptions{Passive: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		f(t, c)
+	})
+}
+
+// TestTroubleOfBothEras: a server of both eras that refuses to say once whether it is there
+// is the one that it was, and calls that run there go on.
+func TestTroubleOfBothEras(t *testing.T) {
+	var there place
+	var c *Client
+	there.Store(&fake{era: Modern, on: on{"tools/call": func(w http.ResponseWriter, r *http.Request, id, _ json.RawMessage) {
+		well := there.Load()
+		there.Store(&fake{era: Modern, on: on{
+			"server/discover": func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+				there.Store(well)
+				refuse(w, id, http.StatusOK, codeInternal)
+			},
+		}})
+		if err := c.Ping(r.Context()); !errors.As(err, new(*RPCError)) {
+			t.Errorf("Ping: %v", err)
+		}
+		result(w, id, `{"content":[]}`)
+	}, "initialize": func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+		result(w, id, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}`)
+	}}})
+	there.connected(t, func(t *testing.T, client *Client) {
+		c = client
+		res, err := c.Call(t.Context(), dragoman.Call{Tool: echo})
+		if err != nil || res.Problem != nil || c.Err() != nil {
+			t.Errorf("the call: %v, %v; the client: %v", res.Problem, err, c.Err())
+		}
+	})
 }
 
 // TestSSEElsewhere: a server that takes no posts, and whose HTTP+SSE leads to another origin, as
