@@ -67,7 +67,7 @@ func (t *gated) start(ctx context.Context, call dragoman.Call, p passage) (drago
 		return t.denied(r, v.Problem()), nil
 	}
 
-	leave, problem := t.enter(ctx, &call, p.approval != "" || v.Effect == policy.Ask && t.granted(ctx, &call, r.Digest, v))
+	leave, problem := t.enter(ctx, &call, v.Effect == policy.Ask && t.askedAbout(ctx, &call, r.Digest, v, p.approval))
 	if problem != nil {
 		return t.denied(r, problem), nil
 	}
@@ -298,14 +298,25 @@ func (t *gated) approved(ctx context.Context, call *dragoman.Call, digest audit.
 	return a, &res, nil
 }
 
-// granted reports whether somebody has approved a call already. Its place in a rate it took
-// when it was asked about.
-func (t *gated) granted(ctx context.Context, call *dragoman.Call, digest audit.Hash, v policy.Verdict) bool {
-	if call.Tool == nil {
+// askedAbout reports whether a call, which somebody has to approve, waited for an answer that
+// still counts, or has been approved already. Its place in a rate it took when it was asked about.
+func (t *gated) askedAbout(ctx context.Context, call *dragoman.Call, digest audit.Hash, v policy.Verdict, waited string) bool {
+	if t.o.Inbox == nil || call.Tool == nil {
 		return false
 	}
-	ok, err := t.o.Inbox.Granted(ctx, approval.Request{Key: t.key(call, digest), Rule: v.Rule, Approvers: v.Approvers})
+	key := t.key(call, digest)
+	if waited != "" {
+		if a, err := t.o.Inbox.Get(ctx, waited); err == nil && answers(&a, key, v) {
+			return true
+		}
+	}
+	ok, err := t.o.Inbox.Granted(ctx, approval.Request{Key: key, Rule: v.Rule, Approvers: v.Approvers})
 	return ok && err == nil
+}
+
+// answers reports whether an approval is for a call, as rules ask for it now, and not spent.
+func answers(a *approval.Approval, key approval.Key, v policy.Verdict) bool {
+	return a.Key == key && a.State != approval.Used && a.Satisfies(v.Rule, v.Approvers)
 }
 
 // answeredIn is the record of the answer to an approval; zero where it was given by a program
@@ -323,7 +334,7 @@ func (t *gated) find(ctx context.Context, call *dragoman.Call, digest audit.Hash
 	key := t.key(call, digest)
 	if waited != "" {
 		a, err := t.o.Inbox.Get(ctx, waited)
-		if err == nil && a.Key == key && a.State != approval.Used && a.Satisfies(v.Rule, v.Approvers) || err != nil && !errors.Is(err, approval.ErrNotFound) {
+		if err == nil && answers(&a, key, v) || err != nil && !errors.Is(err, approval.ErrNotFound) {
 			return a, err
 		}
 		// An equal call was quicker to spend it, or other rules ask meanwhile.

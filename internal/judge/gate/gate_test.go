@@ -519,8 +519,29 @@ func approvedWithinARate(t *testing.T, waits bool) {
 	if res := p.run(next); code(res) != "ran" || p.inner.Ran("write") != 1 {
 		t.Errorf("approved, and it waits %t: %+v", waits, res.Problem)
 	}
-	if res := p.run(call); code(res) != dragoman.CodeRateLimited {
-		t.Errorf("the same once more: %+v", res)
+	for _, once := range []dragoman.Call{call, again(call, asked)} {
+		if res := p.run(once); code(res) != dragoman.CodeRateLimited {
+			t.Errorf("the same once more: %+v", res)
+		}
+	}
+}
+
+// What waited for an approval that nothing asks for any more takes its place in a rate each
+// time, like any call.
+func TestNotAskedForAnyMore(t *testing.T) {
+	p := at(t, asksForWrite...)
+	call := p.call("write", `{}`)
+	asked := p.run(call)
+	p.Use(nil)
+	var err error
+	if p.o.Limit, err = limit.New(t.Context(), limit.Options{Limits: []limit.Limit{{Rate: "1/h"}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"ran", dragoman.CodeRateLimited} {
+		res, err := p.Around(Client{Caller: ann}, p.inner).Call(t.Context(), again(call, asked))
+		if err != nil || code(res) != want {
+			t.Errorf("%+v, %v, want %s", res.Problem, err, want)
+		}
 	}
 }
 
