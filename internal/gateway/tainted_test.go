@@ -31,6 +31,11 @@ func TestWhatWasReadGoesAlong(t *testing.T) {
 	read := s.respond(ann, `"input":"`+reads+`","prompt_cache_key":"morning"`)
 	more := s.respond(ann, `"input":"SAY more","prompt_cache_key":"noon","previous_response_id":"`+read.ID+`"`)
 	s.respond(ann, `"input":"`+reads+`","prompt_cache_key":"late morning","conversation":"`+talk+`"`)
+	clean := s.respond(ann, `"input":"SAY hello","prompt_cache_key":"dawn"`)
+	quoted := `"input":[{"type":"item_reference","id":"` + read.Output[0].ID + `"},{"role":"user","content":"SAY so"}],"prompt_cache_key":"dusk",`
+	after := s.respond(ann, quoted+`"previous_response_id":"`+clean.ID+`"`)
+	quoting := begin()
+	s.respond(ann, quoted+`"conversation":"`+quoting+`"`)
 	for _, tt := range []struct {
 		name   string
 		from   string // members of a request that goes on from something
@@ -41,6 +46,8 @@ func TestWhatWasReadGoesAlong(t *testing.T) {
 		{"one after it", `"previous_response_id":"` + more.ID + `",`, "", true},
 		{"a conversation", `"conversation":"` + talk + `",`, "", true},
 		{"an item", "", `{"type":"item_reference","id":"` + read.Output[0].ID + `"},`, true},
+		{"what named the item behind a response", `"previous_response_id":"` + after.ID + `",`, "", true},
+		{"what named the item in a conversation", `"conversation":"` + quoting + `",`, "", true},
 		{"another conversation", `"conversation":"` + begin() + `",`, "", false},
 		{"nothing", "", "", false},
 	} {

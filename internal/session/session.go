@@ -272,6 +272,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 		return nil, ErrNobody
 	}
 	client := gate.Client{Caller: who, Conversation: want.Session, Begun: want.Begun, Door: want.Door, StepsUp: want.Client, Claim: want.Claim}
+	o.o.Gate.GoOn(ctx, client)
 	chosen, err := o.choose(client, want.Servers)
 	if err != nil {
 		return nil, err

@@ -277,6 +277,21 @@ func (t *gated) isTainted(ctx context.Context) bool {
 	return false
 }
 
+// GoOn notes of all that a client's conversation goes on from what was read in any of it: it
+// stands in the conversation now, and what goes on from that may name another part alone.
+func (g *Gate) GoOn(ctx context.Context, who Client) {
+	names := who.conversations()
+	t := gated{Gate: g, began: g.policy.Load(), who: who}
+	if len(names) == 1 || !t.isTainted(ctx) {
+		return
+	}
+	for _, name := range names {
+		if !g.remembered.isTainted(ctx, who.Caller.ID, name) {
+			g.remembered.taint(ctx, who.Caller.ID, name)
+		}
+	}
+}
+
 // read notes what a call has brought into the conversation.
 func (t *gated) read(ctx context.Context, call *dragoman.Call, res *dragoman.Result) {
 	if !t.tainting() || !speaks(call, res) || call.Tool != nil && call.Tool.Closed() {
