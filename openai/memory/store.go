@@ -16,7 +16,7 @@ type Store interface {
 	Keep(ctx context.Context, owner string, keys []string, t *Turn) error
 	// Find returns those of an owner's turns that are kept under one of keys, by
 	// key. It asks for all at once, since a request asks for as many keys as its
-	// history has messages of the assistant. A turn may be found again and again:
+	// history has messages, or a few times as many. A turn may be found again and again:
 	// a conversation can branch.
 	Find(ctx context.Context, owner string, keys []string) (map[string]*Turn, error)
 	// Drop forgets what an owner has under a key.

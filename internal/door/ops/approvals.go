@@ -62,7 +62,7 @@ func (o *Ops) answerApproval(w http.ResponseWriter, r *http.Request, who caller.
 	}
 	// Who names arguments has to mean those that were asked about: with others the call would
 	// run as nobody said.
-	if named := rawjson.Get(body, "arguments"); answer.Approve && named != nil {
+	if named := rawjson.Get(body, "arguments"); answer.Approve && !rawjson.IsNull(named) {
 		digest, err := canonical.Digest(named)
 		if err != nil {
 			o.fail(w, r, model.Invalid("arguments", err.Error()+"."))
