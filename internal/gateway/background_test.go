@@ -13,7 +13,10 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/state/run"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
@@ -29,7 +32,7 @@ func TestBackgroundWaitsForApproval(t *testing.T) {
 		restart        bool
 		answer, events string
 	}{
-		{false, `{"decision":"approve"}`, "response.mcp_call.completed"},
+		{false, `{"decision":"approve","arguments":null}`, "response.mcp_call.completed"},
 		{true, `{"decision":"approve"}`, "response.mcp_call.completed"},
 		{false, `{"decision":"deny","why":"too dear"}`, "The reason given: too dear"},
 		{true, `{"decision":"deny","why":"too dear"}`, "The reason given: too dear"},
@@ -104,6 +107,65 @@ func TestBackgroundWaitsForApproval(t *testing.T) {
 		if !restart {
 			served.stop()
 		}
+	}
+}
+
+// A response whose tool is another one when its approval is answered asks about that one.
+func TestBackgroundWaitsForAnotherTool(t *testing.T) {
+	keys, path := filepath.Join(t.TempDir(), "keys.jsonl"), filepath.Join(t.TempDir(), "dragoman.db")
+	key := map[string]string{}
+	for name, rights := range map[string][]string{"ann": {"tool:*", "model:*", "route:*"}, "olga": {"approve:*"}} {
+		made, id := apikey.New()
+		key[name] = made
+		if err := apikey.Add(keys, apikey.Record{ID: id, Hash: apikey.Hash(made), User: name, Name: name, Rights: rights}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin := func(description string) (*Gateway, *serving) {
+		url := web(t, fakemcp.New(fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{{Name: "keep", Description: description}}}))
+		g := build(t, func(f *config.File) {
+			f.Auth.KeysFile, f.Store.Path, f.Pins.Mode = keys, path, pinning.Off
+			f.MCPServers = map[string]servers.Config{"notes": {URL: url + "/mcp"}}
+			f.Policy = []policy.Rule{{Allow: []string{"*"}}, {Name: "notes", Ask: []string{"notes__keep"}}}
+		})
+		if err := g.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return g, serve(t, g)
+	}
+	g, served := begin("Keeps a note.")
+	status, body := sent(t, key["ann"], "POST", served.url+"/v1/responses", `{"model":"rehearsal","background":true,"input":"Call notes__keep with {}"}`)
+	o, err := rawjson.ParseObject([]byte(body))
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	id, _ := rawjson.String(o.Get("id"))
+	var waits run.Run
+	eventually(t, "it waits", func() bool {
+		all, err := g.background.runs.List(t.Context(), run.Filter{})
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%v, %v", all, err)
+		}
+		waits = all[0]
+		return waits.State == run.Waiting
+	})
+	now, err := g.background.runs.Get(t.Context(), waits.Owner, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served.stop()
+	<-served.done
+	g.background.close()
+	_, served = begin("Keeps a note, and shows it to everybody.")
+	if status, body := sent(t, key["olga"], "POST", served.url+"/approvals/"+now.Waits, `{"decision":"approve"}`); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	_, events := sent(t, key["ann"], "GET", served.url+"/v1/responses/"+id+"?stream=true", "")
+	if !strings.Contains(events, "approval_pending") {
+		t.Errorf("%s", events)
+	}
+	if _, body := sent(t, key["olga"], "GET", served.url+"/approvals", ""); !strings.Contains(body, "shows it to everybody") {
+		t.Errorf("%s", body)
 	}
 }
 

@@ -159,6 +159,13 @@ func refused(err error) dragoman.Result {
 	return dragoman.Result{Problem: p, Ran: ran}
 }
 
+// Refused reports whether a call was not continued since the state that it brought is of no
+// use: its time is over, or the tool is another one now.
+func Refused(res *dragoman.Result) bool {
+	p := res.Problem
+	return p != nil && (errors.Is(p.Err, seal.ErrForeign) || errors.Is(p.Err, seal.ErrForged) || errors.Is(p.Err, seal.ErrExpired))
+}
+
 // close seals what earlier legs did, the process that keeps the call where one does, and
 // the state.
 func (s *seals) close(asks *dragoman.Asks, ran dragoman.Ran, bound []byte) []byte {

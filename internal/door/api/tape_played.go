@@ -127,16 +127,15 @@ func (t *tape) loop(l *dragoman.Loop) {
 			}
 			return ask(ctx, call, asks)
 		}
-		return t.wait(ctx, call, keptQuestion{id, asks.State, asks.Expires})
+		return t.wait(ctx, call, keptQuestion{id, asks.State}, asks.Expires)
 	}
 }
 
 // A keptQuestion is an approval that a call waits for, and the state with which the call goes
-// on once it is answered, until that expires.
+// on once it is answered.
 type keptQuestion struct {
-	Approval string    `json:"approval"`
-	State    []byte    `json:"state"`
-	Expires  time.Time `json:"expires"`
+	Approval string `json:"approval"`
+	State    []byte `json:"state"`
 }
 
 // question returns what a call has waited for; the zero keptQuestion for nothing.
@@ -150,7 +149,7 @@ func (t *tape) question(ctx context.Context, step string) (asked keptQuestion, e
 
 // wait lets the run wait for an approval: it goes on when somebody has answered it. A call
 // that has waited for another one before, which nobody answered, is pending.
-func (t *tape) wait(ctx context.Context, call dragoman.Call, asked keptQuestion) (*dragoman.Answers, error) {
+func (t *tape) wait(ctx context.Context, call dragoman.Call, asked keptQuestion, expires time.Time) (*dragoman.Answers, error) {
 	t.mu.Lock()
 	name := t.steps[call.ID]
 	t.waiting++
@@ -176,7 +175,7 @@ func (t *tape) wait(ctx context.Context, call dragoman.Call, asked keptQuestion)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.held.Wait(ctx, asked.Approval, time.Until(asked.Expires)-approval.Grace+time.Second); err != nil {
+	if err := t.held.Wait(ctx, asked.Approval, time.Until(expires)-approval.Grace+time.Second); err != nil {
 		t.held.GiveUp(err) // its lease ends by itself
 		return nil, err
 	}
@@ -218,12 +217,13 @@ func (t *tapedTools) Call(ctx context.Context, call dragoman.Call) (dragoman.Res
 			Message: "The gateway stopped while this call was made. It may or may not have taken effect: check before you repeat it.",
 		}}, nil
 	}
+	woken := false
 	if call.Answers == nil {
 		asked, err := t.tape.question(ctx, name)
 		if err != nil {
 			return dragoman.Result{Ran: dragoman.RanNot}, err
 		}
-		if asked.State != nil && time.Now().Before(asked.Expires) { // it is told what was answered
+		if woken = asked.State != nil; woken { // it is told what was answered
 			call.Answers = &dragoman.Answers{State: asked.State, Ran: dragoman.RanNot}
 		}
 	}
@@ -234,6 +234,10 @@ func (t *tapedTools) Call(ctx context.Context, call dragoman.Call) (dragoman.Res
 		}
 	}
 	res, err := t.Toolset.Call(ctx, call)
+	if err == nil && woken && session.Refused(&res) {
+		call.Answers = nil // as one that has not waited
+		res, err = t.Toolset.Call(ctx, call)
+	}
 	switch {
 	case err != nil:
 		return res, err
