@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
@@ -280,31 +281,34 @@ func TestAgentsOfOneConversation(t *testing.T) {
 // with the same words.
 func TestBrokenOff(t *testing.T) {
 	const (
-		front  = `{"role":"system","content":"It is %s."},`
-		asked  = `{"role":"user","content":"Go."}`
-		next   = `,{"role":"user","content":"And now?"}`
-		part   = `,{"role":"assistant","content":"We"}`
-		fine   = `,{"role":"assistant","content":"Fine."}`
-		named  = `,"prompt_cache_key":"one"`
-		called = `weather__get","arguments`
+		front    = `{"role":"system","content":"It is %s."},`
+		asked    = `{"role":"user","content":"Go."}`
+		next     = `,{"role":"user","content":"And now?"}`
+		weStream = `data: {"id":"up2","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"We will"},"finish_reason":null}]}` + "\n\n"
+		part     = `,{"role":"assistant","content":"We"}`
+		fine     = `,{"role":"assistant","content":"Fine."}`
+		named    = `,"prompt_cache_key":"one"`
+		called   = `weather__get","arguments`
 	)
 	id := recall.ReadID + strings.Repeat("A", 22)
 	own := fmt.Sprintf(`,{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"mine","arguments":"{}"}}]},{"role":"tool","tool_call_id":%q,"content":"one"}`, id, id)
 	long := `{"role":"user","content":"` + strings.Repeat("Go on. ", 40) + `"}`
 	for _, tc := range []struct {
-		name, members, turn, next string
-		again, back               bool
+		name, members, turn, said, next string
+		again, back                     bool
 	}{
-		{"nothing was said", named, asked, next, false, true},
-		{"something was said", named, asked, part + next, false, true},
-		{"something said since", named, asked, part + next + fine + next, false, true},
-		{"behind a result of the client's", ``, asked + own, next, false, true},
-		{"nothing names it", ``, long, next, false, false},
-		{"asked again", named, asked, fine + next, true, false},
+		{"nothing was said", named, asked, "", next, false, true},
+		{"something was said", named, asked, weStream, part + next, false, true},
+		{"what was said is not kept", named, asked, weStream, next, false, true},
+		{"something said since", named, asked, weStream, part + next + fine + next, false, true},
+		{"behind a result of the client's", ``, asked + own, "", next, false, true},
+		{"nothing names it", ``, long, "", next, false, false},
+		{"asked again", named, asked, "", fine + next, true, false},
+		{"another's, which was answered", named, asked, "", fine + next, false, false},
+		{"another's, which was answered otherwise", named, asked, weStream, fine + next, false, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			store := &memory.Memory{}
-			ctx, stop := context.WithCancel(t.Context())
 			first := answers(getStream)
 			asks := 0
 			chat := newChat(t, &client{}, `{"model":"m","stream":true`+tc.members+`,"messages":[`+fmt.Sprintf(front, "10:01")+tc.turn+`]}`, Options{
@@ -312,11 +316,10 @@ func TestBrokenOff(t *testing.T) {
 					if asks++; asks == 1 {
 						return first(ctx, parts)
 					}
-					stop()
-					return nil, ctx.Err()
+					return streamed(io.MultiReader(strings.NewReader(tc.said), iotest.ErrReader(context.Canceled))), nil
 				})})
 			tools := calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return done, nil })
-			if err := (&dragoman.Loop{Tools: tools}).Run(ctx, chat); !errors.Is(err, context.Canceled) {
+			if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
 			if tc.again {

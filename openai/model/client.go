@@ -101,6 +101,8 @@ type answer struct {
 	resp   *http.Response
 	body   *watched
 	cancel context.CancelCauseFunc
+
+	broke string // the text that had come where reading it failed
 }
 
 // open sends a request and waits for the header of the answer.

@@ -90,6 +90,7 @@ type Dialogue struct {
 	plain     bool                         // the model has no thoughts that could be sealed
 	alone     bool                         // requests have all of the history: the upstream lost what they went on from
 	sent      int64                        // bytes of the last request
+	broke     string                       // the text of the message that broke off
 	room      []byte                       // for the arguments of calls that are looked at
 	now       context.Context              // of the last message, for those who watch what becomes of it
 	asked     [][]byte                     // the last request, and written what its calls became, for [Client.Heard]
@@ -180,6 +181,10 @@ func (d *Dialogue) Next(ctx context.Context, last bool, l Listener) (*Round, err
 	return round, nil
 }
 
+// Broke returns the text that had come of the last message where [Dialogue.Next] failed while it
+// was read, which the client may have seen; empty for none.
+func (d *Dialogue) Broke() string { return d.broke }
+
 // next asks for a message and reads it.
 func (d *Dialogue) next(ctx context.Context, last bool, l Listener) (r *Reply, err error) {
 	ctx, span := observe.Begin(ctx, observe.Chat)
@@ -191,6 +196,7 @@ func (d *Dialogue) next(ctx context.Context, last bool, l Listener) (r *Reply, e
 	a, err := d.ask(ctx, last)
 	if err == nil {
 		r, err = a.read(ctx, l)
+		d.broke = a.broke
 	}
 	replied(span, r, err)
 	return r, err

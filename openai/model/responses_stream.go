@@ -25,13 +25,19 @@ type itemStream struct {
 	thought  bool // the model thought something, last in the item at thinking
 	thinking int
 	parted   bool // another part of a summary begins
+	text     []byte
 }
 
 // readEvents takes a stream of events apart, to the one that ends the response.
-func (a *answer) readEvents(body io.Reader, l Listener) (*Reply, error) {
+func (a *answer) readEvents(body io.Reader, l Listener) (_ *Reply, err error) {
 	limit := a.client.Limit()
 	events := sse.NewReader(body, int(limit))
 	s := &itemStream{reply: &Reply{}, listener: l, limit: limit}
+	defer func() {
+		if err != nil {
+			a.broke = string(s.text)
+		}
+	}()
 	for done := false; !done; {
 		e, err := events.Next()
 		switch {
@@ -201,6 +207,9 @@ func (s *itemStream) chunk(member, text string, logprobs json.RawMessage) error 
 	}
 	if text == "" {
 		return nil
+	}
+	if member == "content" {
+		s.text = append(s.text, text...)
 	}
 	return s.tell(member, rawjson.Quote(text), logprobs)
 }

@@ -33,10 +33,15 @@ type stream struct {
 
 // readStream takes a stream of chunks apart. It reads on behind finish_reason, for
 // the usage, until [DONE] or the end.
-func (a *answer) readStream(body io.Reader, l Listener) (*Reply, error) {
+func (a *answer) readStream(body io.Reader, l Listener) (_ *Reply, err error) {
 	limit := a.client.Limit()
 	events := sse.NewReader(body, int(limit))
 	s := &stream{reply: &Reply{}, listener: l, limit: limit}
+	defer func() {
+		if content := s.message.get("content"); err != nil && content != nil {
+			a.broke, _ = rawjson.String(content.append(nil))
+		}
+	}()
 	for done := false; !done; {
 		e, err := events.Next()
 		if err == nil {

@@ -215,10 +215,20 @@ func (h *history) brokenOff(i int) *memory.Turn {
 			if answer, err := h.turn(i + 1); answer != nil || err != nil {
 				return nil
 			}
+			if h.keys[i+1] != nil && !begins(t.Text, contentText(h.objects[i+1].Get("content"))) {
+				return nil // an answer of its own: of another conversation that is called the same
+			}
 			return t
 		}
 	}
 	return nil
+}
+
+// begins reports whether a text begins with what a client kept of it, which may be less, and
+// have other spaces between the texts of two messages.
+func begins(text, kept string) bool {
+	dense := func(s string) string { return strings.Join(strings.Fields(s), "") }
+	return strings.HasPrefix(dense(text), dense(kept))
 }
 
 // lost returns the error of a turn that is lost and ended with a message, where the turn is

@@ -160,8 +160,9 @@ func (t *Thread) Remember(end End) {
 
 // keepBroken records what was done for a request whose answer broke off, for a client that goes
 // on without it: a person stopped it, and says something else. The visible history ends with the
-// client's own message, which others may begin with, too: it has to be named whose it is. Calls of
-// the client's are left out, since it did not get them.
+// client's own message, which others may begin with, too: it has to be named whose it is, and what
+// the client keeps of the answer shows that it is this one. Calls of the client's are left out,
+// since it did not get them.
 func (t *Thread) keepBroken(ctx context.Context, end End, answered bool) {
 	if end.Err == nil || t.Request.Shown {
 		return
@@ -171,7 +172,11 @@ func (t *Thread) keepBroken(ctx context.Context, end End, answered bool) {
 	if !t.named(d) {
 		return
 	}
-	turn := t.turn(end.Seen)
+	seen := end.Seen
+	if broke := t.Dialogue.Broke(); broke != "" {
+		seen += "\n\n" + broke
+	}
+	turn := t.turn(seen)
 	if answered {
 		open := *end.Pending.Message
 		open.Calls = slices.DeleteFunc(slices.Clone(open.Calls), func(call memory.Call) bool { return !call.Ours() || call.Result == nil })
