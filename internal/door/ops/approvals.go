@@ -14,8 +14,9 @@ import (
 
 // approvals are the routes of operators. GET /approvals lists what waits for somebody's
 // approval, POST /approvals/ID with {"decision":"approve"} or "deny", and "why",
-// answers; "arguments" beside "approve" are those that were asked about, or it is refused. A caller sees and answers what its key or token grants with a right such
-// as approve:files__write_* or approve:*; nobody their own calls.
+// answers; "arguments" beside "approve" are those that were asked about, or it is refused. A
+// caller sees and answers what its key or token grants with a right such as
+// approve:files__write_* or approve:*; nobody their own calls.
 func (o *Ops) approvals() []door.Route {
 	asked := func(serve door.Handler) door.Handler {
 		return func(w http.ResponseWriter, r *http.Request, who caller.Caller) {

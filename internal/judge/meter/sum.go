@@ -67,8 +67,8 @@ func (s *sum) said() model.Usage {
 }
 
 // saidIn returns the usage that some JSON has, or one of its members, which is where APIs say
-// it, and of several the last; zero for none. Deeper may be what the client sent, as the tools of a request are in the
-// events of its response.
+// it, and of several the last; zero for none. Deeper may be what the client sent, as the
+// tools of a request are in the events of its response.
 func saidIn(text []byte) (u model.Usage) {
 	if !bytes.Contains(text, []byte(`"usage"`)) {
 		return u
