@@ -126,6 +126,37 @@ func (c *converter) tabs(n ast.Node) *Error {
 	return nil
 }
 
+// tight reports whether a key and its value are text without quotes with nothing behind the
+// colon. Between { } the library ends a key with any colon, and YAML with one that a space
+// follows: without it both are one text, as 8080:80 is.
+func tight(pair *ast.MappingValueNode) bool {
+	if _, empty := pair.Value.(*ast.NullNode); empty || pair.Start == nil { // an empty one has a place, too
+		return false
+	}
+	key, value := pair.Key.GetToken(), pair.Value.GetToken()
+	if value == nil || value.Position == nil {
+		return false
+	}
+	colon := pair.Start.Position
+	return key.Indicator == token.NotIndicator && value.Indicator == token.NotIndicator &&
+		value.Position.Line == colon.Line && value.Position.Column == colon.Column+1
+}
+
+// secondColon reports whether the value has what ends a key: then the first colon did not.
+func secondColon(pair *ast.MappingValueNode) bool {
+	return strings.Contains(pair.Value.GetToken().Value, ": ")
+}
+
+// joined makes a text of the one pair of a mapping without brackets where YAML does.
+func (c *converter) joined(out *node, pair *ast.MappingValueNode) *Error {
+	key, value := pair.Key.GetToken(), pair.Value.GetToken()
+	out.kind, out.text = stringKind, key.Value+":"+value.Value
+	if err := c.tabs(pair.Key); err != nil {
+		return err
+	}
+	return c.tabs(pair.Value)
+}
+
 // unquotedVariable reports whether a line has a ${ outside of quotes, whose braces YAML
 // takes for its own inside of brackets.
 func unquotedVariable(line string) bool {
@@ -239,6 +270,9 @@ func (c *converter) convert(n ast.Node, depth int) (*node, *Error) {
 			out.items = append(out.items, value)
 		}
 	case *ast.MappingNode:
+		if pair := n.Values; !n.IsFlowStyle && len(pair) == 1 && tight(pair[0]) && !secondColon(pair[0]) {
+			return out, c.joined(out, pair[0])
+		}
 		return c.mapping(out, n.Values, depth)
 	case *ast.MappingValueNode:
 		return c.mapping(out, []*ast.MappingValueNode{n}, depth)
@@ -289,6 +323,9 @@ func (c *converter) mapping(out *node, values []*ast.MappingValueNode, depth int
 	out.kind = mapKind
 	var merged []*node
 	for _, pair := range values {
+		if tight(pair) && secondColon(pair) {
+			return nil, c.fail(pair, "a key with a colon in it stands between { }", "A key with a colon in it needs quotes here.")
+		}
 		value, err := c.convert(pair.Value, depth+1)
 		if err != nil {
 			return nil, err

@@ -27,3 +27,30 @@ func TestTabsInText(t *testing.T) {
 		}
 	}
 }
+
+// TestColonsBetweenBraces: a colon that no space follows is a part of the text around it,
+// between { } too, where the library ends a key with it.
+func TestColonsBetweenBraces(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: {args: [-p, 8080:80, mcp/fs:latest, C:\\data, a:b:c, true:no, a b:c d]}\n": `{"a":{"args":["-p","8080:80","mcp/fs:latest","C:\\data","a:b:c","true:no","a b:c d"]}}`,
+		"a: {k: [[x:y], {l: x:y}]}\n":            `{"a":{"k":[["x:y"],{"l":"x:y"}]}}`,
+		"a: {k: [b: c, \"b\":c, {b:c}, x:{}]}\n": `{"a":{"k":[{"b":"c"},{"b":"c"},{"b":"c"},{"x":{}}]}}`,
+		"a: {b:c, d: e:f}\n":                     `{"a":{"b":"c","d":"e:f"}}`,
+		"a: [x:y]\n":                             `{"a":["x:y"]}`,
+		"a: {\"x:y\": z}\n":                      `{"a":{"x:y":"z"}}`,
+		"a:\n  b: \n":                            `{"a":{"b":null}}`,
+		"a: {b:, c: [{d:}]}\n":                   `{"a":{"b":null,"c":[{"d":null}]}}`,
+		"a: {x:y: z}\n":                          "",
+		"a: {k: [x:y: z]}\n":                     "",
+	} {
+		root, failed := parseYAML(newSource("a.yaml", text), []byte(text))
+		switch {
+		case want == "" && (failed == nil || !strings.Contains(failed.Error(), "a key with a colon in it stands between { }")):
+			t.Errorf("%q: %v", text, failed)
+		case want != "" && failed != nil:
+			t.Errorf("%q: %v", text, failed)
+		case want != "" && string(root.appendJSON(nil)) != want:
+			t.Errorf("%q is %s, want %s", text, root.appendJSON(nil), want)
+		}
+	}
+}
