@@ -1,6 +1,6 @@
 // Package content keeps documents of owners in tables of the store: encrypted under
-// their owner's key, found by their id or by keys, bounded in bytes for each owner, for
-// a time.
+// their owner's key, found by their id or by keys, bounded in bytes for each owner where
+// their kind says so, for a time.
 package content
 
 import (
@@ -31,7 +31,8 @@ type Kind struct {
 	// and expires: documents are found by keys, too.
 	Keyed bool
 	// Life is how long a document is kept, and Bytes the most that is kept of one
-	// owner: who would have more gives up what would have expired first.
+	// owner: who would have more gives up what would have expired first. Zero is without
+	// end.
 	Life  time.Duration
 	Bytes int64
 	// Vault has the keys of the owners.
@@ -50,15 +51,16 @@ func (k *Kind) place(id string) string {
 // under each of keys from now on. One that is larger than an owner may have is not kept.
 func (k *Kind) Put(tx *store.Tx, owner, id string, document []byte, keys ...string) error {
 	owner = store.Owner(owner)
-	if int64(len(document)) > k.Bytes {
+	size := int64(len(document))
+	if k.Bytes > 0 && size > k.Bytes {
 		return nil
 	}
 	now, err := tx.Now()
 	if err != nil {
 		return err
 	}
-	if !k.Rooms.Take(owner, int64(len(document))) {
-		if err := k.makeRoom(tx, owner, now, int64(len(document))); err != nil {
+	if k.Bytes > 0 && !k.Rooms.Take(owner, size) {
+		if err := k.makeRoom(tx, owner, now, size); err != nil {
 			return err
 		}
 	}
@@ -69,7 +71,7 @@ func (k *Kind) Put(tx *store.Tx, owner, id string, document []byte, keys ...stri
 	expires := store.Time(now.Add(k.Life))
 	if _, err := tx.Exec("INSERT INTO "+k.table()+` (owner, id, content, size, expires) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (owner, id) DO UPDATE SET content = excluded.content, size = excluded.size, expires = excluded.expires`,
-		owner, id, closed, len(document), expires); err != nil {
+		owner, id, closed, size, expires); err != nil {
 		return err
 	}
 	for _, key := range keys {

@@ -25,7 +25,7 @@ var _ responses.Conversations = (*Conversations)(nil)
 // NewConversations returns the conversations that are kept in db, under the keys of v, for
 // as long after their last change as retention says; zero is [Life].
 func NewConversations(db *store.DB, v *vault.Vault, retention time.Duration) *Conversations {
-	return &Conversations{db, content.Kind{Name: "conversation", Life: cmp.Or(retention, Life), Bytes: Bytes, Vault: v, Rooms: new(content.Rooms)}}
+	return &Conversations{db, content.Kind{Name: "conversation", Life: cmp.Or(retention, Life), Vault: v}}
 }
 
 // Put implements [responses.Conversations]. It returns once the conversation is on disk.

@@ -15,15 +15,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/responses"
 )
 
-// Bounds of what is kept.
-const (
-	// Life is how long a response is kept where nothing else is said, and how long it is
-	// known that an approval was used: as long as one is good.
-	Life = 30 * 24 * time.Hour
-	// Bytes is the most that is kept of one caller. Who would have more gives up the
-	// oldest.
-	Bytes = 1 << 30
-)
+// Life is how long a response is kept where nothing else is said, and how long it is known
+// that an approval was used: as long as one is good.
+const Life = 30 * 24 * time.Hour
 
 // Responses are those of all callers. Make it with [New]; it is safe for concurrent use.
 type Responses struct {
@@ -34,9 +28,10 @@ type Responses struct {
 var _ responses.Store = (*Responses)(nil)
 
 // New returns the responses that are kept in db, under the keys of v, for as long as
-// retention says; zero is [Life].
+// retention says; zero is [Life]. How much is kept is not bounded here: who has reached the
+// quota is refused before anything is made for it ([keeping.Keeper.Admit]).
 func New(db *store.DB, v *vault.Vault, retention time.Duration) *Responses {
-	return &Responses{db, content.Kind{Name: "response", Keyed: true, Life: cmp.Or(retention, Life), Bytes: Bytes, Vault: v, Rooms: new(content.Rooms)}}
+	return &Responses{db, content.Kind{Name: "response", Keyed: true, Life: cmp.Or(retention, Life), Vault: v}}
 }
 
 // Put implements [responses.Store]. It returns once the response is on disk.

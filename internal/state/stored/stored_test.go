@@ -23,7 +23,7 @@ import (
 
 // TestOnPostgres: all of it, in PostgreSQL.
 func TestOnPostgres(t *testing.T) {
-	pgtest.Again(t, "^Test(Restart|Follow|ItemsThatTell|Owners|Delete|Spend|Expire|Conversations|Claims)$")
+	pgtest.Again(t, "^Test(Restart|Follow|ItemsThatTell|Owners|Delete|Spend|Expire|All|Conversations|Claims)$")
 }
 
 // opened returns what a process has of the store at a path.
@@ -245,6 +245,42 @@ func TestExpire(t *testing.T) {
 	}
 	if n := rows(); n != 0 {
 		t.Errorf("%d rows are left", n)
+	}
+}
+
+// TestAll: a caller who has very much gives up nothing for what is new. Who has too much is
+// refused before ([keeping.Keeper.Admit]), and there may be a quota without end.
+func TestAll(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	keep := func(n string) (*Responses, *Conversations) {
+		t.Helper()
+		db, keys := storetest.OpenSealed(t, storetest.At(t, path))
+		made, talks := New(db, keys, 0), NewConversations(db, keys, 0)
+		put(t, made, "ann", response("resp_dg"+n))
+		if err := talks.Put(t.Context(), "ann", &responses.Kept{ID: "conv_" + n}); err != nil {
+			t.Fatal(err)
+		}
+		return made, talks
+	}
+	here, _ := keep("1")
+	if err := here.db.Write(t.Context(), func(tx *store.Tx) error {
+		for _, table := range []string{"responses", "conversations"} {
+			if _, err := tx.Exec("UPDATE "+table+" SET size = $1", int64(1)<<40); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	made, talks := keep("2") // by another process, which counts what there is
+	for _, n := range []string{"1", "2"} {
+		if s, err := made.Get(t.Context(), "ann", "resp_dg"+n); s == nil || err != nil {
+			t.Errorf("response %s: %v, %v", n, s, err)
+		}
+		if k, err := talks.Get(t.Context(), "ann", "conv_"+n); k == nil || err != nil {
+			t.Errorf("conversation %s: %v, %v", n, k, err)
+		}
 	}
 }
 
