@@ -75,7 +75,7 @@ type Config struct {
 
 // Quota bounds what is stored, counted once a minute.
 type Quota struct {
-	Owner int64 `yaml:"owner" unit:"bytes" min:"0" doc:"Size of all that one owner has: a person where requests name one, else a key. 0 is without end."`
+	Owner int64 `yaml:"owner" unit:"bytes" min:"0" doc:"Size of all that one owner has: a key, and, of what is remembered of conversations, a person where requests name one. 0 is without end."`
 	Total int64 `yaml:"total" unit:"bytes" min:"0" doc:"Size of all that all owners have. 0 is without end."`
 }
 
