@@ -117,11 +117,15 @@ func (a *API) usable(who caller.Caller, list *rawjson.Object) []listedModel {
 
 // catalogued returns a model as Codex's catalogue has it. The values are for a model that
 // speaks Chat and of which nothing is known: no grammars it would not be held to, and
-// instructions that are short.
+// instructions that are short. Codex asks for a summary of what a model thinks where that
+// is ours to give: an API that speaks Responses may refuse to.
 func (a *API) catalogued(id string, place int) json.RawMessage {
-	window := upstream.DefaultContext
-	if up, err := a.Upstreams.For(id); err == nil && up.Context > 0 {
-		window = up.Context
+	window, summed := upstream.DefaultContext, false
+	if up, err := a.Upstreams.For(id); err == nil {
+		if up.Context > 0 {
+			window = up.Context
+		}
+		summed = !up.Speaks(upstream.Responses)
 	}
 	entry := map[string]any{
 		"slug": id, "display_name": id, "description": "Through Dragoman.", "priority": place,
@@ -130,7 +134,7 @@ func (a *API) catalogued(id string, place int) json.RawMessage {
 		"experimental_supported_tools": []string{}, "base_instructions": codexInstructions,
 		"context_window": window, "max_context_window": window, "auto_compact_token_limit": window * 8 / 10,
 		"supports_parallel_tool_calls": true, "apply_patch_tool_type": nil, "supports_search_tool": false,
-		"input_modalities": []string{"text", "image"}, "supports_reasoning_summary_parameter": false,
+		"input_modalities": []string{"text", "image"}, "supports_reasoning_summary_parameter": summed,
 		"prefer_websockets": false, "use_responses_lite": false, "tool_mode": nil, "multi_agent_version": nil,
 	}
 	document, err := json.Marshal(entry)

@@ -53,6 +53,34 @@ func TestModelsForEveryClient(t *testing.T) {
 	}
 }
 
+// Codex asks for a summary of what a model thinks where its catalogue says so: where it is what
+// Chat shows of thoughts.
+func TestCodexAsksForSummaries(t *testing.T) {
+	for _, tc := range []struct {
+		wires []string
+		want  string
+	}{
+		{nil, "true"},
+		{[]string{"chat"}, "true"},
+		{[]string{"messages"}, "true"},
+		{[]string{"responses"}, "false"},
+		{[]string{"chat", "responses"}, "false"},
+	} {
+		a := open(t, nil, upstream.Model{Match: "m", BaseURL: "http://127.0.0.1:1/v1", Wires: tc.wires}).do("GET", "/v1/models", "")
+		list, err := rawjson.ParseObject([]byte(a.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		models, err := rawjson.Elements(list.Get("models"))
+		if err != nil || len(models) != 1 {
+			t.Fatal(err, a.body)
+		}
+		if got := string(rawjson.Find(models[0], "supports_reasoning_summary_parameter")); got != tc.want {
+			t.Errorf("%v: %s", tc.wires, got)
+		}
+	}
+}
+
 // A model that its upstream calls otherwise is not asked for there: what the list has is told.
 func TestModelOfAnotherName(t *testing.T) {
 	asked := make(chan string, 9)
