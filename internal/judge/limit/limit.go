@@ -257,14 +257,15 @@ func countedName(name string) string {
 // none reports whether nothing is limited.
 func (l *Limiter) none() bool { return l == nil || len(l.all()) == 0 }
 
-// Enter admits a call of a toolset, as [Limiter.Admit] does. again says that it was admitted
-// before; see [Use].
-func (l *Limiter) Enter(ctx context.Context, who caller.Caller, call *dragoman.Call, again bool) (leave func(dragoman.Result), problem *dragoman.Problem) {
+// Enter admits a call of a toolset, as [Limiter.Admit] does. again says whether it was admitted
+// before, see [Use], and is asked only where a rate counts the call.
+func (l *Limiter) Enter(ctx context.Context, who caller.Caller, call *dragoman.Call, again func() bool) (leave func(dragoman.Result), problem *dragoman.Problem) {
 	if l.none() {
 		return func(dragoman.Result) {}, nil
 	}
 	u := Call(who, *call)
-	u.Again = again
+	rated := slices.ContainsFunc(l.all(), func(each limit) bool { return each.Rate != "" && each.counts(&u) })
+	u.Again = rated && again()
 	return l.Admit(ctx, u)
 }
 

@@ -56,6 +56,28 @@ func TestNoLimits(t *testing.T) {
 	(*Limiter)(nil).Tokens(ada, "m", 1)
 }
 
+// TestEnterAgain: whether a call was admitted before is asked only where a rate counts it, and
+// then it takes no place in that.
+func TestEnterAgain(t *testing.T) {
+	l := made1(t, Limit{Rate: "1/m", Of: []string{"a__*"}}, Limit{Calls: 100})
+	for _, tt := range []struct {
+		server       string
+		again, asked bool
+		admitted     bool
+	}{
+		{"a", true, true, true}, {"a", false, true, true}, {"a", false, true, false}, {"a", true, true, true},
+		{"b", true, false, true},
+	} {
+		asked := false
+		call := dragoman.Call{Tool: &dragoman.Tool{Server: tt.server, Original: "x"}}
+		leave, problem := l.Enter(t.Context(), ada, &call, func() bool { asked = true; return tt.again })
+		leave(dragoman.Result{Ran: dragoman.RanYes})
+		if asked != tt.asked || (problem == nil) != tt.admitted {
+			t.Errorf("%+v: asked %t, %v", tt, asked, problem)
+		}
+	}
+}
+
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := made1(t, Limit{Name: "slow", Rate: "6/m", Of: []string{"a__*"}}, Limit{Rate: "100/s", Burst: 1000})
