@@ -23,7 +23,7 @@ var rooms = []string{"text", "observe", "wire", "state", "identity", "judge", "s
 var layers = [][]string{
 	// What knows nothing of tools.
 	{"internal/text/glob", "internal/text/clip", "internal/text/secret", "internal/text/invalid", "internal/text/invisible", "internal/text/qualified", "internal/text/pattern", "internal/text/hostname"},
-	{"internal/text/canonical", "internal/text/commandline", "internal/text/poison"},
+	{"internal/text/base64text", "internal/text/canonical", "internal/text/commandline", "internal/text/poison"},
 	{"internal/observe"},
 	{"internal/observe/otlp", "internal/observe/prometheus", "internal/observe/logbuffer", "internal/observe/loglevel"},
 	{"internal/observe/telemetry"},

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/base64text"
 )
 
 // A binary is the data of an image, audio or blob block.
@@ -22,7 +24,7 @@ func readBinary(literal []byte, declared string) (binary, bool) {
 	if bytes.IndexByte(b, '\\') >= 0 {
 		b = appendDecoded(nil, literal)
 	}
-	b, ok := canonicalBase64(b)
+	b, ok := base64text.Canonical(b)
 	if !ok {
 		return binary{}, false
 	}
@@ -46,55 +48,6 @@ func (bin *binary) described(more string) string {
 func padding(b []byte) int {
 	return len(b) - len(bytes.TrimRight(b, "="))
 }
-
-// canonicalBase64 returns b in the standard alphabet with padding: b itself
-// where it is so already.
-func canonicalBase64(b []byte) ([]byte, bool) {
-	clean, canonical := 0, true
-	for i, c := range b {
-		switch {
-		case base64Class[c] == 1:
-			clean++
-		case c == '-', c == '_', c == ' ', c == '\n', c == '\r', c == '\t':
-			canonical = false
-		case c == '=' && i >= len(b)-2:
-		default:
-			if rest := bytes.TrimRight(b[i:], "= \r\n\t"); len(rest) > 0 {
-				return nil, false
-			}
-			canonical = false
-		}
-	}
-	if canonical && len(b)%4 == 0 && clean >= len(b)-2 && strings.Trim(string(b[clean:]), "=") == "" {
-		return b, true
-	}
-	out := make([]byte, 0, len(b)+3)
-	for _, c := range b {
-		switch c {
-		case '-':
-			out = append(out, '+')
-		case '_':
-			out = append(out, '/')
-		case ' ', '\n', '\r', '\t', '=':
-		default:
-			out = append(out, c)
-		}
-	}
-	if len(out)%4 == 1 {
-		return nil, false
-	}
-	for len(out)%4 != 0 {
-		out = append(out, '=')
-	}
-	return out, true
-}
-
-var base64Class = func() (t [256]byte) {
-	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" {
-		t[c] = 1
-	}
-	return t
-}()
 
 // seen are the image types that models take (OpenAI's guide on vision, 2026-11;
 // the other providers take no more).

@@ -2,16 +2,15 @@ package console
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/door"
+	"github.com/dragoman-mcp/dragoman/internal/text/base64text"
 	"github.com/dragoman-mcp/dragoman/internal/text/invisible"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -130,19 +129,9 @@ func images(content json.RawMessage) (all []image) {
 		if len(data) > maxImage || !slices.Contains(imageTypes, kind) {
 			continue
 		}
-		if data = base64Of(data); data != "" {
-			all = append(all, image{kind, data})
+		if data, ok := base64text.Canonical([]byte(data)); ok && len(data) > 0 {
+			all = append(all, image{kind, string(data)})
 		}
 	}
 	return all
-}
-
-// base64Of returns base64 as a browser reads it. What models are given is forgiven here, too:
-// line breaks, the URL alphabet and missing padding. It is empty for anything else.
-func base64Of(data string) string {
-	data = strings.NewReplacer("-", "+", "_", "/", " ", "", "\t", "", "\r", "", "\n", "", "=", "").Replace(data)
-	if _, err := base64.RawStdEncoding.DecodeString(data); err != nil {
-		return ""
-	}
-	return data
 }

@@ -9,9 +9,9 @@ import (
 // An image that is shown after a click is one that a browser can read.
 func TestImages(t *testing.T) {
 	for data, want := range map[string]string{
-		"iVBORw0KGgo=":          "iVBORw0KGgo", // browsers forgive missing padding
-		"iVBO\\nRw0K\\r\\nGgo=": "iVBORw0KGgo",
-		"iVBORw0KGgo":           "iVBORw0KGgo",
+		"iVBORw0KGgo=":          "iVBORw0KGgo=",
+		"iVBO\\nRw0K\\r\\nGgo=": "iVBORw0KGgo=",
+		"iVBORw0KGgo":           "iVBORw0KGgo=",
 		"-_-_":                  "+/+/",
 		"%%% no base64":         "",
 		"iVBORw0KGgoAA":         "",
