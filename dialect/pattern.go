@@ -5,6 +5,7 @@ import (
 	"regexp/syntax"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -79,33 +80,26 @@ func (c *conversion) spellPattern(p string) (string, bool) {
 // in a class.
 func expandEscapes(p string) string {
 	inside := map[byte]string{'d': "0-9", 'w': "A-Za-z0-9_", 's': ` \t\n\r`}
-	var b strings.Builder
-	class := false
-	for i := 0; i < len(p); i++ {
-		ch := p[i]
-		if ch != '\\' || i+1 == len(p) {
-			class = ch == '[' || class && ch != ']'
-			b.WriteByte(ch)
-			continue
-		}
-		i++
-		lower := p[i] | 0x20
+	unsayable := false
+	spelled := pattern.Respell(p, func(escaped byte, class bool) string {
+		lower := escaped | 0x20
 		set, shorthand := inside[lower]
+		negated := escaped != lower
 		switch {
-		case !shorthand || p[i] != lower && p[i]|0x20 != lower:
-			b.WriteByte('\\')
-			b.WriteByte(p[i])
-		case class && p[i] != lower:
+		case !shorthand:
 			return ""
 		case class:
-			b.WriteString(set)
-		case p[i] != lower:
-			b.WriteString("[^" + set + "]")
-		default:
-			b.WriteString("[" + set + "]")
+			unsayable = unsayable || negated
+			return set
+		case negated:
+			return "[^" + set + "]"
 		}
+		return "[" + set + "]"
+	})
+	if unsayable {
+		return ""
 	}
-	return b.String()
+	return spelled
 }
 
 // spillPattern moves a pattern that the dialect does not take, or does not

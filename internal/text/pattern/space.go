@@ -1,6 +1,9 @@
 package pattern
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // spaces are what \s stands for in ECMAScript and not in [regexp], which knows those of ASCII
 // alone: a tabulator, the spaces of other scripts and of typography, and two ends of lines.
@@ -15,6 +18,24 @@ func SpellSpaces(expr string) string {
 	if !strings.Contains(expr, `\s`) && !strings.Contains(expr, `\S`) {
 		return expr
 	}
+	return Respell(expr, func(escaped byte, class bool) string {
+		switch {
+		case escaped == 's' && class:
+			return `\s` + spaces + `\s` // so that a hyphen beside it stands beside the same
+		case escaped == 's':
+			return `[\s` + spaces + `]`
+		case escaped == 'S' && class:
+			return noSpaces
+		case escaped == 'S':
+			return `[^\s` + spaces + `]`
+		}
+		return ""
+	})
+}
+
+// Respell returns an expression with its escapes as spell writes them, which is told the byte
+// behind the backslash and whether a class is around it; what it writes nothing for stays.
+func Respell(expr string, spell func(escaped byte, class bool) string) string {
 	var b strings.Builder
 	class := false
 	for i := 0; i < len(expr); i++ {
@@ -25,18 +46,7 @@ func SpellSpaces(expr string) string {
 			continue
 		}
 		i++
-		switch escaped := expr[i]; {
-		case escaped == 's' && class:
-			b.WriteString(`\s` + spaces + `\s`) // so that a hyphen beside it stands beside the same
-		case escaped == 's':
-			b.WriteString(`[\s` + spaces + `]`)
-		case escaped == 'S' && class:
-			b.WriteString(noSpaces)
-		case escaped == 'S':
-			b.WriteString(`[^\s` + spaces + `]`)
-		default:
-			b.WriteString(expr[i-1 : i+1])
-		}
+		b.WriteString(cmp.Or(spell(expr[i], class), expr[i-1:i+1]))
 	}
 	return b.String()
 }
