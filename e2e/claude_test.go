@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -122,6 +123,30 @@ func TestClaudeCodeSession(t *testing.T) {
 	if data, _ := os.ReadFile(filepath.Join(c.folder, "turns.txt")); strings.Count(string(data), "turn") != turns/3 {
 		t.Errorf("Claude Code's commands left %q", data)
 	}
+}
+
+// TestClaudeCodeWindow: Claude Code takes a conversation for as long as the model got it
+// last, not for as long as what all rounds got that it does not see, and goes on with it.
+func TestClaudeCodeWindow(t *testing.T) {
+	t.Parallel()
+	const rounds = 9
+	g, up, log := agentGateway(t, func(c map[string]any, _ *exec.Cmd) {
+		c["models"].([]any)[0].(map[string]any)["context_window"] = 150_000
+	})
+	c := startClaude(t, g, "CLAUDE_CODE_MAX_CONTEXT_TOKENS=150000") // beyond which it does not ask at all
+	prompt := strings.Repeat("word ", 18_000)
+	for n := range rounds {
+		prompt += fmt.Sprintf("\nTHEN\nCALL tools__echo {\"n\":%d}", n)
+	}
+	f := c.ask(prompt + "\nSAY One.")
+	if f.Failed || f.Result != "One." || len(ran(t, log)) != rounds {
+		t.Fatalf("the first turn: %+v, and %d calls of ours", f, len(ran(t, log)))
+	}
+	before := len(up.all())
+	if f = c.ask("SAY Two.", "--resume", f.Session); f.Failed || f.Result != "Two." || len(up.all()) != before+1 {
+		t.Errorf("the second turn: %+v, for which the model was asked %d times", f, len(up.all())-before)
+	}
+	up.last().whole(t, rounds)
 }
 
 // TestClaudeCodeAgents: an agent that Claude Code starts has a conversation of its own,

@@ -10,8 +10,10 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +58,7 @@ DRAGOMAN_API_KEY, and stands in the settings then, which only you can read.`,
 			if err != nil {
 				return err
 			}
-			settings := claudeEnvironment(base, cmp.Or(key, "none"), name)
+			settings := claudeEnvironment(base, cmp.Or(key, "none"), name, modelWindow(cmd.Context(), base, key, name))
 			if write {
 				return writeClaude(cmd, settings, key != "")
 			}
@@ -92,16 +94,44 @@ func ownAddress(file *config.File) string {
 	return scheme(file) + net.JoinHostPort(host, port)
 }
 
+// Windows of a model, in tokens. Claude Code takes each model for one that reads 200,000,
+// unless it is told otherwise, and summarises 33,000 before the end. It takes 100,000 for a
+// smaller window, so that below 90,000 what it is told comes too late (measured with
+// 2.1.332, docs/claude-code.md).
+const (
+	leastWindow = 90_000
+	usualWindow = 200_000
+)
+
 // claudeEnvironment returns the variables by name. Where one of the models is left out,
-// Claude Code asks for one that is not there, in the background.
-func claudeEnvironment(base, key, model string) *rawjson.Object {
+// Claude Code asks for one that is not there, in the background. The window is how many
+// tokens the model reads; 0 where that is not known.
+func claudeEnvironment(base, key, model string, window int) *rawjson.Object {
 	o := &rawjson.Object{}
 	o.Set("ANTHROPIC_BASE_URL", rawjson.Quote(base))
 	o.Set("ANTHROPIC_AUTH_TOKEN", rawjson.Quote(key))
 	for _, name := range []string{"ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_SMALL_FAST_MODEL"} {
 		o.Set(name, rawjson.Quote(model))
 	}
+	if window >= leastWindow {
+		o.Set("CLAUDE_CODE_AUTO_COMPACT_WINDOW", rawjson.Quote(strconv.Itoa(window)))
+	}
+	if window > usualWindow {
+		o.Set("CLAUDE_CODE_MAX_CONTEXT_TOKENS", rawjson.Quote(strconv.Itoa(window)))
+	}
 	return o
+}
+
+// modelWindow asks the gateway how many tokens a model reads; 0 where it does not say.
+func modelWindow(ctx context.Context, base, key, name string) int {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	answer, err := askGateway(ctx, http.MethodGet, base+"/v1/models/"+url.PathEscape(name), key, nil)
+	if err != nil {
+		return 0
+	}
+	window, _ := rawjson.Int(rawjson.Get(answer, "max_input_tokens"))
+	return window
 }
 
 // servedModel asks the gateway for its models, and returns the one that is wanted, or

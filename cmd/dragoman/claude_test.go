@@ -23,7 +23,13 @@ func gatewayStub(t *testing.T) *httptest.Server {
 			w.WriteHeader(http.StatusUnauthorized)
 		case r.Method == http.MethodGet && r.URL.Path == "/v1/models" && r.Header.Get("Anthropic-Version") != "":
 			_, _ = io.WriteString(w, `{"data":[],"has_more":false,"first_id":"first","last_id":"last"}`)
-		case r.URL.Path == "/v1/messages/count_tokens" && bytes.Contains(body, []byte(`"model":"it's"`)):
+		case r.URL.Path == "/v1/models/long":
+			_, _ = io.WriteString(w, `{"type":"model","id":"long","max_input_tokens":262144}`)
+		case r.URL.Path == "/v1/models/fair":
+			_, _ = io.WriteString(w, `{"type":"model","id":"fair","max_input_tokens":131072}`)
+		case r.URL.Path == "/v1/models/short":
+			_, _ = io.WriteString(w, `{"type":"model","id":"short","max_input_tokens":32768}`)
+		case r.URL.Path == "/v1/messages/count_tokens" && !bytes.Contains(body, []byte(`"model":"other"`)):
 			_, _ = io.WriteString(w, `{"input_tokens":3}`)
 		default:
 			w.WriteHeader(http.StatusNotFound)
@@ -63,6 +69,21 @@ func TestClaude(t *testing.T) {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
+	}
+	for model, want := range map[string][]string{
+		"long":  {"export CLAUDE_CODE_AUTO_COMPACT_WINDOW='262144'\n", "export CLAUDE_CODE_MAX_CONTEXT_TOKENS='262144'\n"},
+		"fair":  {"export CLAUDE_CODE_AUTO_COMPACT_WINDOW='131072'\n"},
+		"short": nil, // Claude Code would take it for a longer one
+	} {
+		out, err := claude(t, "--model", model, "--url", s.URL)
+		if err != nil || strings.Count(out, "CLAUDE_CODE_") != len(want) {
+			t.Errorf("%s: %v\n%s", model, err, out)
+		}
+		for _, line := range want {
+			if !strings.Contains(out, line) {
+				t.Errorf("%s: no %s in\n%s", model, line, out)
+			}
+		}
 	}
 	for _, end := range []string{"/", "/v1", "/v1/"} { // as other clients have it
 		if out, err := claude(t, "--url", s.URL+end); err != nil || !strings.Contains(out, "export ANTHROPIC_BASE_URL='"+s.URL+"'\n") {

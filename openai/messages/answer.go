@@ -278,7 +278,7 @@ type undelivered struct {
 	ID      string            `json:"id"`
 	Blocks  []json.RawMessage `json:"blocks,omitempty"`
 	Visible []string          `json:"visible,omitempty"`
-	Usage   json.RawMessage   `json:"usage,omitempty"`
+	Rounds  []json.RawMessage `json:"rounds,omitempty"` // what each cost
 	Message json.RawMessage   `json:"message,omitempty"`
 	Finish  string            `json:"finish,omitempty"`
 }
@@ -313,7 +313,7 @@ func (c *Conversation) repeat(lost *recall.Lost) {
 	}
 	r := &model.Reply{Envelope: &rawjson.Object{}, Choice: &rawjson.Object{}, Message: message, Finish: a.Finish}
 	c.pending = &model.Round{Reply: r, Message: lost.Open}
-	c.told, c.visible, c.usage, c.write.id = r, a.Visible, a.Usage, a.ID
+	c.told, c.visible, c.usage, c.write.id = r, a.Visible, a.Rounds, a.ID
 	c.out.Begin(nil)
 	c.write.again(a.Blocks)
 }

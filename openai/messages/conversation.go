@@ -41,8 +41,8 @@ type Conversation struct {
 	thread   *recall.Thread
 	list     *dragoman.List
 
-	visible []string // the text that the client gets, a string a round
-	usage   json.RawMessage
+	visible []string          // the text that the client gets, a string a round
+	usage   []json.RawMessage // what the upstream says of each round
 
 	// The message that is being read or was read last.
 	told    *model.Reply      // its text is in visible
@@ -272,7 +272,7 @@ func (c *Conversation) begin() {
 // complete takes a message of the model's that is whole.
 func (c *Conversation) complete(ctx context.Context, round *model.Round) {
 	r := round.Reply
-	c.usage = model.AddUsage(c.usage, r.Usage)
+	c.usage = append(c.usage, r.Usage)
 	c.begin()
 	if !c.request.Stream && c.request.thinks {
 		c.write.think(textOf(r.Message))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/internal/output"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // A writer writes one message to the client: event by event where that is a stream,
@@ -90,7 +91,7 @@ var null = json.RawMessage("null")
 // message is the message without what is only known in its end.
 func (w *writer) message(used usage) *rawjson.Object {
 	return members("id", w.id, "type", "message", "role", "assistant", "model", w.model, "content", json.RawMessage("[]"),
-		"stop_reason", null, "stop_sequence", null, "usage", used.object())
+		"stop_reason", null, "stop_sequence", null, "usage", used.object(w.model))
 }
 
 // start begins the message, once. What went in is an estimate there: the upstream says it in
@@ -246,7 +247,7 @@ func (w *writer) finish(reason, sequence string, used usage) error {
 		m.Set("stop_sequence", stopped)
 		return w.out.Body(append(bytes.Clone(m.Bytes()), '\n'))
 	}
-	cost := used.object()
+	cost := used.object(w.model)
 	if used.input == 0 { // the upstream does not say: the estimate stays
 		cost.Set("input_tokens", null)
 	}
@@ -261,9 +262,14 @@ type usage struct {
 	input, cached, output int
 	told                  bool // of cached
 	searches              int
+	rounds                []usage // what each cost, where there are several
 }
 
-func (u usage) object() *rawjson.Object {
+// object returns usage as the client gets it. Iterations are Anthropic's way to say what
+// each round of a loop on a server cost: the sum says nothing about how long the
+// conversation is, and Claude Code goes by the last of them to know when to summarise
+// (BetaIterationsUsage in Anthropic's SDK).
+func (u usage) object(name string) *rawjson.Object {
 	created, cached := null, null
 	if u.told {
 		created, cached = json.RawMessage("0"), strconv.AppendInt(nil, int64(u.cached), 10)
@@ -272,11 +278,35 @@ func (u usage) object() *rawjson.Object {
 	if u.searches > 0 {
 		o.Set("server_tool_use", members("web_search_requests", u.searches, "web_fetch_requests", 0).Bytes())
 	}
+	if len(u.rounds) > 0 {
+		rounds := make([]json.RawMessage, len(u.rounds))
+		for i, r := range u.rounds {
+			rounds[i] = members("type", "message", "model", name, "input_tokens", r.input, "output_tokens", r.output,
+				"cache_creation_input_tokens", 0, "cache_read_input_tokens", r.cached, "cache_creation", null).Bytes()
+		}
+		o.Set("iterations", rawjson.AppendArray(nil, rounds))
+	}
 	return o
 }
 
-// readUsage reads the usage of a Chat API, summed over all rounds.
-func readUsage(raw json.RawMessage) (u usage) {
+// readUsage reads usages of a Chat API, one of each round.
+func readUsage(rounds []json.RawMessage) usage {
+	var sum json.RawMessage
+	for _, raw := range rounds {
+		sum = model.AddUsage(sum, raw)
+	}
+	u := readRound(sum)
+	if len(rounds) > 1 {
+		u.rounds = make([]usage, len(rounds))
+		for i, raw := range rounds {
+			u.rounds[i] = readRound(raw)
+		}
+	}
+	return u
+}
+
+// readRound reads a usage of a Chat API.
+func readRound(raw json.RawMessage) (u usage) {
 	o, err := rawjson.ParseObject(raw)
 	if err != nil {
 		return u
