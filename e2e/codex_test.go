@@ -327,6 +327,29 @@ func TestCodexCompacts(t *testing.T) {
 	}
 }
 
+// TestCodexWindow: Codex takes a conversation for as long as the model got it last, not for
+// as long as what all rounds got that it does not see.
+func TestCodexWindow(t *testing.T) {
+	t.Parallel()
+	const rounds = 9
+	g, up, log := agentGateway(t)
+	c := startCodex(t, g, true)
+	shorten := []string{"-c", "model_auto_compact_token_limit=60000"}
+	prompt := strings.Repeat("word ", 8_000)
+	for n := range rounds {
+		prompt += fmt.Sprintf("\nTHEN\nCALL tools__echo {\"n\":%d}", n)
+	}
+	f := c.ask(prompt+"\nSAY One.", shorten...)
+	if !slices.Equal(f.Texts, []string{"One."}) || len(ran(t, log)) != rounds {
+		t.Fatalf("the first turn: %+v, and %d calls of ours", f, len(ran(t, log)))
+	}
+	before := len(up.all())
+	if f = c.resume(f.Thread, "SAY Two.", shorten...); !slices.Equal(f.Texts, []string{"Two."}) || len(up.all()) != before+1 {
+		t.Errorf("the second turn: %+v, for which the model was asked %d times", f, len(up.all())-before)
+	}
+	up.last().whole(t, rounds)
+}
+
 // TestCodexAgents: agents of Codex's own are told what to do, and tell what came of it, in
 // messages to each other, the first of which is an argument that OpenAI would have encrypted.
 func TestCodexAgents(t *testing.T) {

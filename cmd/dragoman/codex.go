@@ -17,6 +17,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-mcp/dragoman/internal/door/api"
 	"github.com/dragoman-mcp/dragoman/internal/state/atomicfile"
 )
 
@@ -90,8 +91,8 @@ func (w *codexWish) top() string {
 
 // provider returns the table of the provider.
 func (w *codexWish) provider() string {
-	return fmt.Sprintf("[model_providers.dragoman]\nname = \"Dragoman\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = %q\nmodel_catalog_url = %q\n",
-		w.url, codexKey, w.url+"/models")
+	return fmt.Sprintf("[model_providers.dragoman]\nname = \"Dragoman\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = %q\nmodel_catalog_url = %q\nhttp_headers = { %q = \"last\" }\n",
+		w.url, codexKey, w.url+"/models", api.UsageHeader)
 }
 
 // codexConfig returns where Codex has its configuration.

@@ -158,7 +158,7 @@ func (c *Conversation) account(r *model.Reply) {
 	if c.id == nil {
 		c.adopt(r.Envelope)
 	}
-	c.usage = model.AddUsage(c.usage, r.Usage)
+	c.usage = c.options.Sum(c.usage, r.Usage)
 	if c.request.jsonFormat || rawjson.IsNull(c.logprobs) {
 		c.logprobs = r.Logprobs
 	} else if !rawjson.IsNull(r.Logprobs) {

@@ -68,6 +68,18 @@ type Options struct {
 	// Missing are the servers whose tools are not offered because they are not
 	// there; the client is told their labels and states.
 	Missing []dragoman.Server
+	// LastUsage tells the client the usage of the last round, which says how long the
+	// conversation is, in place of the sum of all rounds, which says what the answer cost.
+	// Agents go by usage to know when to summarise, and not all APIs can say both.
+	LastUsage bool
+}
+
+// Sum returns the usage to tell of an answer after one more round.
+func (o *Options) Sum(usage, round json.RawMessage) json.RawMessage {
+	if o.LastUsage && !rawjson.IsNull(round) {
+		return round
+	}
+	return model.AddUsage(usage, round)
 }
 
 // Conversation is one request to POST /v1/chat/completions as a conversation. Make it

@@ -178,7 +178,7 @@ func (c *Conversation) finish(ctx context.Context) error {
 			}
 		}
 	}
-	used := readUsage(c.usage)
+	used := readUsage(c.usage, c.options.Sum)
 	used.searches = c.searched
 	return c.write.finish(reason, sequence, used)
 }

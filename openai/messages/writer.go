@@ -9,7 +9,6 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/internal/output"
-	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // A writer writes one message to the client: event by event where that is a stream,
@@ -289,11 +288,11 @@ func (u usage) object(name string) *rawjson.Object {
 	return o
 }
 
-// readUsage reads usages of a Chat API, one of each round.
-func readUsage(rounds []json.RawMessage) usage {
+// readUsage reads usages of a Chat API, one of each round, and adds each to the sum.
+func readUsage(rounds []json.RawMessage, add func(sum, round json.RawMessage) json.RawMessage) usage {
 	var sum json.RawMessage
 	for _, raw := range rounds {
-		sum = model.AddUsage(sum, raw)
+		sum = add(sum, raw)
 	}
 	u := readRound(sum)
 	if len(rounds) > 1 {

@@ -167,7 +167,7 @@ func (c *Conversation) compact(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.usage = model.AddUsage(c.usage, s.Usage)
+	c.usage = c.options.Sum(c.usage, s.Usage)
 	c.dialogue.Tokens, c.dialogue.Estimated = c.dialogue.Tokens+s.Tokens, c.dialogue.Estimated || s.Estimated
 	c.dialogue.Restart(append(written(history), summarised(s.Text))...)
 	c.answer.done(at, compactionItem(id, c.seals.compaction(s.Text)))

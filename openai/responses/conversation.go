@@ -232,7 +232,7 @@ func (c *Conversation) heard(round *model.Round) error {
 	if c.request.native {
 		return c.endNative(round)
 	}
-	c.usage = model.AddUsage(c.usage, round.Reply.Usage)
+	c.usage = c.options.Sum(c.usage, round.Reply.Usage)
 	if e := round.Reply.Envelope; e != nil {
 		if tier, ok := rawjson.String(e.Get("service_tier")); ok && slices.Contains(tiers, tier) {
 			c.answer.tier = rawjson.Quote(tier)

@@ -136,7 +136,7 @@ func (c *Conversation) hidesSeal(o *rawjson.Object) bool {
 func (c *Conversation) endNative(round *model.Round) error {
 	r := round.Reply
 	if r.Response != nil {
-		c.usage = model.AddUsage(c.usage, r.Response.Get("usage"))
+		c.usage = c.options.Sum(c.usage, r.Response.Get("usage"))
 		c.answer.native = r.Response
 	}
 	if s := r.Text(); s != "" {

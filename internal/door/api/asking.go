@@ -181,7 +181,27 @@ func (a *API) read(on wire, w http.ResponseWriter, r *http.Request, who caller.C
 	if err == nil {
 		err = a.judgeFurther(r.Context(), who, body)
 	}
+	if err == nil {
+		_, err = lastUsage(r)
+	}
 	return request, err
+}
+
+// UsageHeader says what usage of an answer is to tell: the sum of its rounds, which is the
+// default, or "last", what its last round took. That is how long the conversation is by
+// now, which agents such as Codex take usage for when they decide whether to summarise.
+const UsageHeader = "X-Dragoman-Usage"
+
+// lastUsage reads it.
+func lastUsage(r *http.Request) (bool, error) {
+	switch v := r.Header.Get(UsageHeader); v {
+	case "", "sum":
+		return false, nil
+	case "last":
+		return true, nil
+	default:
+		return false, model.Invalid(UsageHeader, fmt.Sprintf("%s is sum or last, not %q.", UsageHeader, v))
+	}
 }
 
 // withheld says why no tools are to be offered to a request, which then goes through as
@@ -245,6 +265,10 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 	taped, sampled := tapeOf(request), *client
 	ask, can := s.Sampler(&sampled, 0, nil) // what servers ask the model is part of their calls
 	taped.client(client)
+	last, err := lastUsage(r)
+	if err != nil {
+		return err
+	}
 	w.Header().Set(wireHeader, way)
 	w.Header().Set(on.idHeader, id)
 	c, err := request.converse(w, chat.Options{
@@ -263,6 +287,8 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		ID:      id,
 		Log:     log,
 		Missing: s.Missing,
+
+		LastUsage: last,
 	}, s)
 	if err != nil {
 		return err
