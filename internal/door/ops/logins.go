@@ -121,6 +121,8 @@ func loginError(err error) *model.Error {
 	switch {
 	case ok:
 		e.Code, e.Message = "login_refused", "There is no login: "+refused.Error()+"."
+	case errors.Is(err, credential.ErrUseless):
+		e.Code, e.Message = "login_refused", "The login is of no use: "+err.Error()+"."
 	case errors.Is(err, servers.ErrUnknownServer):
 		e.Status, e.Code, e.Message = http.StatusNotFound, model.CodeUnknownServer, "There is no such server."
 	case errors.Is(err, servers.ErrNotTheirs):

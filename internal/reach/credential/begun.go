@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,6 +32,22 @@ type Begun struct {
 	// Issuer is the authorization server; Says that its answer has to name it (RFC 9207).
 	Issuer string `json:"issuer,omitempty"`
 	Says   bool   `json:"says,omitempty"`
+	// Before is how often the person was there before, in this login.
+	Before int `json:"before,omitempty"`
+}
+
+// maxBefore is how often a person is sent to an authorization server once more, since the
+// server wants more than what came of it.
+const maxBefore = 4
+
+// ErrUseless means that a server does not take what a login came to, and wants nothing that
+// was not asked for. Where a browser is signed in it would come back at once, and for ever.
+var ErrUseless = errors.New("the server does not take what the authorization server gave for all that was asked")
+
+// goesOn reports whether a login that wants another one behind it may get anywhere by that.
+func (b *Begun) goesOn(more *Begun) bool {
+	added := func(scope string) bool { return !slices.Contains(b.Scopes, scope) }
+	return more.Before <= maxBefore && (more.Issuer != b.Issuer || slices.ContainsFunc(more.Scopes, added))
 }
 
 // Begin begins a login, and returns the address that its person opens in a browser, with
@@ -43,7 +60,8 @@ func Begin(ctx context.Context, a Account, next http.RoundTripper, o LoginOption
 
 // Finish goes on with a login that has begun, and whose authorization server answered so:
 // it keeps what comes of it, and sees whether the server takes it. Where the server wants
-// more it returns another address, as Begin does; a nil one where all is done.
+// more it returns another address, as Begin does; a nil one where all is done. It is
+// [ErrUseless] where asking once more would come to the same.
 func Finish(ctx context.Context, a Account, next http.RoundTripper, o LoginOptions, b *Begun, answer Answer) (address *url.URL, more *Begun, err error) {
 	switch {
 	case answer.Error != "" || answer.Code == "":
@@ -76,7 +94,14 @@ func Finish(ctx context.Context, a Account, next http.RoundTripper, o LoginOptio
 	if err := o.Store.Put(a, e); err != nil {
 		return nil, nil, err
 	}
-	return suspended(ctx, a, next, o, token)
+	address, more, err = suspended(ctx, a, next, o, token)
+	if more == nil {
+		return address, nil, err
+	}
+	if more.Before = b.Before + 1; !b.goesOn(more) {
+		return nil, nil, ErrUseless
+	}
+	return address, more, nil
 }
 
 // entry is what is known of the entry that comes of it.
