@@ -2,8 +2,10 @@ package credential
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +53,63 @@ func TestTokenEndpointAway(t *testing.T) {
 			t.Errorf("asked %d times", len(w.asked))
 		}
 	})
+}
+
+// TestAwayWithACode: an authorization server that is in trouble, and says so with a code,
+// refuses nobody: who logged in need not do it again.
+func TestAwayWithACode(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		code   string
+		away   bool
+	}{
+		{http.StatusServiceUnavailable, "temporarily_unavailable", true},
+		{http.StatusInternalServerError, "server_error", true},
+		{http.StatusBadRequest, "temporarily_unavailable", true},
+		{http.StatusTooManyRequests, "too_many_requests", true},
+		{http.StatusBadGateway, "E1", true},
+		{http.StatusBadRequest, "invalid_grant", false},
+		{http.StatusInternalServerError, "invalid_grant", false}, // whatever the status is
+		{http.StatusOK, "bad_refresh_token", false},
+	} {
+		t.Run(strconv.Itoa(tt.status)+" "+tt.code, func(t *testing.T) {
+			w, s := newWorld(t), newStore(t)
+			if err := logIn(t, w, s, Config{}); err != nil {
+				t.Fatal(err)
+			}
+			w.login.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/token" {
+					w.authorize(rw, r)
+					return
+				}
+				rw.Header().Set("Content-Type", "application/json")
+				rw.WriteHeader(tt.status)
+				_ = json.NewEncoder(rw).Encode(map[string]any{"error": tt.code})
+			})
+			w.do(func() { clear(w.tokens) })
+			keeper := transportOf(t, TransportOptions{Account: Account{w.url(), ""}, Store: s})
+			status, err := ask(t.Context(), &http.Client{Transport: keeper}, w.url())
+			if stuck := keeper.Stuck(); tt.away != (stuck == nil) || tt.away != (err != nil) {
+				t.Errorf("of a login: %d, %v, and wanted: %v", status, err, stuck)
+			}
+			subjects := NewSubjects()
+			subjects.Keep("ann", w.login.URL, "subject-ann", time.Time{})
+			config := robot(w)
+			config.Grant = TokenExchangeGrant
+			exchanger := transportOf(t, TransportOptions{Account: Account{w.url(), "ann"}, Config: config, Subjects: subjects})
+			_, err = ask(t.Context(), &http.Client{Transport: exchanger}, w.url())
+			if stuck := exchanger.Stuck(); tt.away != (stuck == nil) || tt.away != (err != nil) {
+				t.Errorf("of an exchange: %v, and wanted: %v", err, stuck)
+			}
+			if _, err = ask(t.Context(), gatewayOf(t, w, nil, robot(w)), w.url()); err == nil || tt.away != strings.Contains(err.Error(), "cannot be asked") {
+				t.Errorf("by client credentials: %v", err)
+			}
+			err = logIn(t, w, newStore(t), Config{})
+			if refused, ok := errors.AsType[*Refused](err); err == nil || ok == tt.away {
+				t.Errorf("logging in: %v, refused: %v", err, refused)
+			}
+		})
+	}
 }
 
 // A token endpoint that is slow holds up nobody who goes away, be it who asked it or who

@@ -81,7 +81,9 @@ func Finish(ctx context.Context, a Account, next http.RoundTripper, o LoginOptio
 	// The code is good once, so that this goes on where whoever brought it goes away.
 	token, err := config.Exchange(context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, client), answer.Code,
 		oauth2.VerifierOption(b.Verifier), oauth2.SetAuthURLParam("resource", b.Resource))
-	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && away(refused) {
+		return nil, nil, errAway
+	} else if ok {
 		return nil, nil, &Refused{refused.ErrorCode} // what it says beside that is not shown
 	}
 	if err == nil {

@@ -166,7 +166,7 @@ func (x *exchange) exchange(ctx context.Context, s *subject) (*oauth2.Token, err
 	token, err := c.Token(context.WithValue(ctx, oauth2.HTTPClient, x.client))
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
 	switch {
-	case ok && refused.ErrorCode != "":
+	case ok && refused.ErrorCode != "" && !away(refused):
 		return nil, x.wanted(&Refused{refused.ErrorCode})
 	case err != nil: // its text may have what was sent
 		return nil, fmt.Errorf("%s cannot be asked to exchange a token", x.config.Issuer)

@@ -196,7 +196,7 @@ func (k *kept) exchange(ctx context.Context, old Entry) (Entry, error) {
 		err = check(token)
 	}
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
-	if ok && refused.ErrorCode != "" {
+	if ok && refused.ErrorCode != "" && !away(refused) {
 		err = k.wanted(errors.New(known(refused.ErrorCode)))
 	} else if err != nil {
 		err = errors.New("the authorization server cannot be asked for a new token")

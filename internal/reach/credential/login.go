@@ -63,6 +63,8 @@ func Login(ctx context.Context, a Account, next http.RoundTripper, o LoginOption
 	err = l.use(ctx, next)
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
 	switch {
+	case ok && away(refused):
+		return errAway
 	case ok:
 		return &Refused{refused.ErrorCode} // what it says beside that is not shown
 	case err != nil:

@@ -117,7 +117,7 @@ func (m *machine) authorize(ctx context.Context, res *http.Response) error {
 func (m *machine) ask(ctx context.Context, grant *clientcredentials.Config) error {
 	token, err := grant.Token(context.WithValue(ctx, oauth2.HTTPClient, m.client))
 	if err != nil {
-		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.ErrorCode != "" {
+		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.ErrorCode != "" && !away(refused) {
 			return fmt.Errorf("%s refuses: %s", m.config.Issuer, known(refused.ErrorCode))
 		}
 		return fmt.Errorf("%s cannot be asked for a token", m.config.Issuer)

@@ -323,6 +323,22 @@ var errorCodes = []string{
 	"server_error", "temporarily_unavailable", "unauthorized_client", "unsupported_grant_type", "unsupported_response_type",
 }
 
+// away reports whether an authorization server did not refuse a request but cannot answer it
+// now, so that nobody has to do anything but wait. Some say so with a code, where others have
+// none, and with any status.
+func away(r *oauth2.RetrieveError) bool {
+	switch code := r.ErrorCode; {
+	case code == "server_error" || code == "temporarily_unavailable":
+		return true
+	case slices.Contains(errorCodes, code):
+		return false
+	}
+	return r.Response != nil && (r.Response.StatusCode >= http.StatusInternalServerError || r.Response.StatusCode == http.StatusTooManyRequests)
+}
+
+// errAway is why a login cannot be finished where its authorization server is away.
+var errAway = errors.New("the authorization server cannot be asked for a token now")
+
 // known is an error code, if it is one.
 func known(code string) string {
 	if slices.Contains(errorCodes, code) {
