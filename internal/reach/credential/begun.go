@@ -64,10 +64,10 @@ func Begin(ctx context.Context, a Account, next http.RoundTripper, o LoginOption
 // [ErrUseless] where asking once more would come to the same.
 func Finish(ctx context.Context, a Account, next http.RoundTripper, o LoginOptions, b *Begun, answer Answer) (address *url.URL, more *Begun, err error) {
 	switch {
+	case !answer.of(b.Issuer, b.Says): // a refusal, too, may be another one's
+		return nil, nil, errOtherIssuer
 	case answer.Error != "" || answer.Code == "":
 		return nil, nil, refusedAnswer(o.Store, a, answer)
-	case answer.Issuer != b.Issuer && (answer.Issuer != "" || b.Says):
-		return nil, nil, errors.New("the answer names another authorization server than the one that the person was sent to")
 	}
 	u, err := url.Parse(a.Server)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -50,6 +51,53 @@ func TestIssuerOfAnswer(t *testing.T) {
 		if _, err := o.Store.Get(a); errors.Is(err, ErrNone) == test.good {
 			t.Errorf("%s: kept: %v", name, err)
 		}
+	}
+}
+
+// TestIssuerOfRefusal: a refusal that names another issuer is none of the one that the person
+// was sent to. It is not shown as one, and changes nothing.
+func TestIssuerOfRefusal(t *testing.T) {
+	for name, test := range map[string]struct {
+		issuer string
+		theirs bool
+	}{
+		"the right one": {"", true},
+		"missing":       {"-", true},
+		"another one":   {"https://evil.example", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, s := newWorld(t), newStore(t)
+			if test.issuer == "" {
+				test.issuer = w.login.URL
+			}
+			answer := Answer{Error: "invalid_scope", Issuer: strings.Trim(test.issuer, "-")}
+			o := LoginOptions{Store: s, Redirect: "http://127.0.0.1:1/callback", Use: func(ctx context.Context, client *http.Client) error {
+				_, err := ask(ctx, client, w.url())
+				return err
+			}}
+			check := func(how string, a Account, err error) {
+				_, refused := errors.AsType[*Refused](err)
+				e, _ := s.Get(a)
+				if err == nil || refused != test.theirs || (len(e.Scopes) == 0) != test.theirs {
+					t.Errorf("%s: %v, kept %v", how, err, e.Scopes)
+				}
+			}
+			had := Entry{TokenURL: w.login.URL + "/token", Scopes: []string{"read"}}
+			steps, whole := Account{w.url(), "ann"}, Account{w.url(), "bob"}
+			for _, err := range []error{s.Put(steps, had), s.Put(whole, had)} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, begun, err := Begin(t.Context(), steps, http.DefaultTransport, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = Finish(t.Context(), steps, http.DefaultTransport, o, begun, answer)
+			check("in steps", steps, err)
+			o.Visit = func(_ context.Context, address string) (Answer, error) { return answer, nil }
+			check("at once", whole, Login(t.Context(), whole, http.DefaultTransport, o))
+		})
 	}
 }
 

@@ -43,6 +43,15 @@ type Answer struct {
 	Error string `json:"error"`
 }
 
+// of reports whether an answer is one of an issuer; says whether that names itself in its
+// answers. Many leave the name out where they refuse.
+func (a *Answer) of(issuer string, says bool) bool {
+	return a.Issuer == issuer || a.Issuer == "" && (!says || a.Error != "")
+}
+
+// errOtherIssuer is why an answer counts for nothing.
+var errOtherIssuer = errors.New("the answer names another authorization server than the one that the person was sent to")
+
 // ErrNoLogin means that a server answered without asking for a token.
 var ErrNoLogin = errors.New("the server asks for no login")
 
@@ -259,9 +268,12 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 	}
 	l.resource = u.Query().Get("resource")
 	answer, err := l.o.Visit(ctx, args.URL)
+	issuer, says := l.judge.issuer()
 	switch {
 	case err != nil:
 		return nil, err
+	case issuer != "" && !answer.of(issuer, says): // a refusal, too, may be another one's
+		return nil, errOtherIssuer
 	case answer.Error != "" || answer.Code == "":
 		return nil, refusedAnswer(l.o.Store, l.account, answer)
 	}
