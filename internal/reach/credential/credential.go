@@ -35,7 +35,7 @@ type Config struct {
 	Whose         Whose       `yaml:"whose" enum:"gateway,caller" doc:"Who logs in. gateway: somebody does for all callers. caller: each caller does, and its calls are made with its own token; the server is one of share: caller or session. token_exchange is always caller."`
 	ClientID      string      `yaml:"client_id" doc:"Who the gateway is at the server's authorization server. Without it the gateway registers itself when somebody logs in."`
 	ClientSecret  secret.Text `yaml:"client_secret" doc:"Its secret there; none for a public client."`
-	Issuer        string      `yaml:"issuer" doc:"The authorization server that client_id is of. It gets the secret, and no other one does. One in a private network has to be named here: what only the server names is reached at public addresses alone."`
+	Issuer        string      `yaml:"issuer" doc:"The authorization server that client_id is of; of several that the server names people log in at this one. It gets the secret, and no other one does. One in a private network has to be named here: what only the server names is reached at public addresses alone."`
 	Metadata      string      `yaml:"client_metadata_url" doc:"Address of a document that says who the gateway is, for authorization servers that take one in place of a registration."`
 	TokenURL      string      `yaml:"token_url" doc:"With token_exchange: the token endpoint of issuer. Without this key its metadata tell it."`
 	SubjectIssuer string      `yaml:"subject_issuer" doc:"With token_exchange: whose access tokens are exchanged, one of auth.oauth; those of others never go to issuer. Default: issuer."`

@@ -59,3 +59,39 @@ func TestSlashOfIssuer(t *testing.T) {
 		}
 	}
 }
+
+// TestChosenAmongMany: of several authorization servers that a server names, somebody logs in
+// at the one that the configuration names, and else at the first.
+func TestChosenAmongMany(t *testing.T) {
+	for name, tt := range map[string]struct {
+		config func(*world) Config
+		good   bool
+	}{
+		"a client of the second":   {func(w *world) Config { return Config{ClientID: "x", Issuer: w.login.URL} }, true},
+		"registered at the second": {func(w *world) Config { return Config{Issuer: w.login.URL} }, true},
+		"a client of another":      {func(*world) Config { return Config{ClientID: "x", Issuer: "https://login.example"} }, false},
+		"no one is chosen":         {func(*world) Config { return Config{} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, s := newWorld(t), newStore(t)
+			first := newWorld(t)
+			first.metadata["registration_endpoint"] = nil // nobody logs in there
+			w.server.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/.well-known/oauth-protected-resource/mcp" {
+					w.serve(rw, r)
+					return
+				}
+				rw.Header().Set("Content-Type", "application/json")
+				_ = json.NewEncoder(rw).Encode(map[string]any{"resource": w.url(), "authorization_servers": []string{first.login.URL, w.login.URL}})
+			})
+			err := logIn(t, w, s, tt.config(w))
+			e, none := s.Get(Account{w.url(), ""})
+			if (err == nil) != tt.good || (none == nil) != tt.good || tt.good && e.TokenURL != w.login.URL+"/token" {
+				t.Errorf("%v, kept %q", err, e.TokenURL)
+			}
+			if first.asked != nil || !tt.good && w.asked != nil {
+				t.Errorf("asked for a token: %v, %v", first.asked, w.asked)
+			}
+		})
+	}
+}

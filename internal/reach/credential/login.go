@@ -91,7 +91,7 @@ func newLogin(a Account, o LoginOptions) (*login, error) {
 		return nil, err
 	}
 	l := &login{account: a, o: o, server: u, client: newClient(u, o.Config.Issuer)}
-	l.judge = &metadataJudge{next: l.client.Transport, read: l.register}
+	l.judge = &metadataJudge{next: l.client.Transport, chosen: o.Config.Issuer, read: l.register}
 	l.client.Transport = l.judge
 	if l.before, err = o.Store.Get(a); err != nil {
 		l.before = Entry{}

@@ -2,6 +2,7 @@ package credential
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +20,9 @@ const maxMetadata = 1 << 20
 // A metadataJudge judges the metadata of a login more strictly than the SDK does, which
 // takes an issuer with a slash more for the same, and any method of PKCE for one.
 type metadataJudge struct {
-	next http.RoundTripper
-	read func(*metadataFound) // is called with those of each authorization server
+	next   http.RoundTripper
+	chosen string               // the issuer of the configuration; empty for none
+	read   func(*metadataFound) // is called with those of each authorization server
 
 	mu      sync.Mutex
 	servers []string // authorization servers that the server's metadata name
@@ -85,29 +87,44 @@ func (j *metadataJudge) RoundTrip(r *http.Request) (*http.Response, error) {
 		err = fmt.Errorf("metadata of more than %d bytes", maxMetadata)
 	}
 	if err == nil {
-		err = j.judge(body)
+		body, err = j.judge(body)
 	}
 	if err != nil {
 		return nil, err
 	}
+	res.ContentLength = int64(len(body))
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	return res, nil
 }
 
-func (j *metadataJudge) judge(body []byte) error {
+// judge judges a document, and returns it as the SDK is to read it: of the authorization
+// servers of a server, of which the SDK takes the first, it has the one that the operator
+// chose, where that is among them.
+func (j *metadataJudge) judge(body []byte) ([]byte, error) {
 	if err := rawjson.Check(body); err != nil {
-		return fmt.Errorf("metadata that are no JSON: %w", err)
+		return nil, fmt.Errorf("metadata that are no JSON: %w", err)
 	}
 	document, err := rawjson.ParseObject(body)
 	if err != nil {
-		return errors.New("metadata that are no object")
+		return nil, errors.New("metadata that are no object")
 	}
-	if listed := texts(document.Get("authorization_servers")); listed != nil { // RFC 9728
+	const servers = "authorization_servers"
+	if listed := texts(document.Get(servers)); listed != nil { // RFC 9728
+		if slices.Contains(listed, j.chosen) {
+			listed = []string{j.chosen}
+			document.Set(servers, rawjson.AppendArray(nil, []json.RawMessage{rawjson.Quote(j.chosen)}))
+			body = document.Bytes()
+		}
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.servers, j.scopes = listed, texts(document.Get("scopes_supported"))
-		return nil
+		return body, nil
 	}
+	return body, j.judgeIssuer(document)
+}
+
+// judgeIssuer judges the metadata of an authorization server; other documents are fine.
+func (j *metadataJudge) judgeIssuer(document *rawjson.Object) error {
 	issuer, ok := rawjson.String(document.Get("issuer"))
 	if !ok {
 		return nil // of something else
