@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -108,4 +109,46 @@ func TestWayOfRobot(t *testing.T) {
 			t.Errorf("asked %v", *asked)
 		}
 	}
+}
+
+// TestPublicClientAsksOnce: what a client without a secret asks is sent once, though it is
+// refused: a second time would be use of a refresh token, or of a code, that was used.
+func TestPublicClientAsksOnce(t *testing.T) {
+	w, s := newWorld(t), newStore(t)
+	a, c := Account{w.url(), "ann"}, Config{ClientID: "public"}
+	o := LoginOptions{Config: c, Store: s, Redirect: "http://127.0.0.1:1/callback", Use: func(ctx context.Context, client *http.Client) error {
+		_, err := ask(ctx, client, w.url())
+		return err
+	}}
+	login := func() error {
+		address, begun, err := Begin(t.Context(), a, http.DefaultTransport, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := visit(t, address)
+		_, _, err = Finish(t.Context(), a, http.DefaultTransport, o, begun, Answer{Code: back.Get("code"), Issuer: back.Get("iss")})
+		return err
+	}
+	if err := login(); err != nil {
+		t.Fatal(err)
+	}
+	w.do(func() { w.asked, w.away = nil, true; clear(w.tokens) })
+	client := &http.Client{Transport: transportOf(t, TransportOptions{Account: a, Config: c, Store: s})}
+	if _, err := ask(t.Context(), client, w.url()); err == nil {
+		t.Error("renewed by a server that is away")
+	}
+	w.do(func() {
+		if len(w.asked) != 1 || w.asked[0].Get("grant_type") != "refresh_token" {
+			t.Errorf("renewing asks %d times", len(w.asked))
+		}
+		w.asked = nil
+	})
+	if err := login(); err == nil {
+		t.Error("logged in at a server that is away")
+	}
+	w.do(func() {
+		if len(w.asked) != 1 || w.asked[0].Get("grant_type") != "authorization_code" {
+			t.Errorf("a login asks %d times", len(w.asked))
+		}
+	})
 }

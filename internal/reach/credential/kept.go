@@ -250,10 +250,16 @@ func untilKept(keep func() (Entry, error)) {
 	}
 }
 
-// config is the client that an entry was made by.
+// config is the client that an entry was made by. One without a secret shows itself in one
+// way alone: looking for another one would be the same request twice, with a refresh token
+// that is good once.
 func (e *Entry) config() *oauth2.Config {
+	style := oauth2.AuthStyle(e.AuthStyle)
+	if e.ClientSecret.IsZero() {
+		style = oauth2.AuthStyleInParams
+	}
 	return &oauth2.Config{
 		ClientID: e.ClientID, ClientSecret: e.ClientSecret.Reveal(),
-		Endpoint: oauth2.Endpoint{AuthURL: e.AuthURL, TokenURL: e.TokenURL, AuthStyle: oauth2.AuthStyle(e.AuthStyle)},
+		Endpoint: oauth2.Endpoint{AuthURL: e.AuthURL, TokenURL: e.TokenURL, AuthStyle: style},
 	}
 }
