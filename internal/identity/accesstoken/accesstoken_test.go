@@ -8,6 +8,7 @@ import (
 	"crypto/rsa"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -321,6 +322,38 @@ func TestForgedKeys(t *testing.T) {
 		got, err := v.Verify(t.Context(), forger.Token(forger.Good(resource, issuertest.Claims{"iat": time.Now().Add(-time.Hour).Unix()})), resource)
 		if end := outcome(t, got, err); end != "invalid" {
 			t.Errorf("an old token: %s", end)
+		}
+	})
+}
+
+// TestRotationAmongForgers: while forged tokens use up how often keys may be asked for, one
+// that is signed with a new key is not refused, but told to come again.
+func TestRotationAmongForgers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, forger := issuertest.New(t, "https://login.example"), issuertest.New(t, "https://login.example")
+		v := verifier(t, i, nil)
+		verify := func(from *issuertest.Issuer, change issuertest.Claims) string {
+			t.Helper()
+			got, err := v.Verify(t.Context(), from.Token(from.Good(resource, change)), resource)
+			return outcome(t, got, err)
+		}
+		for n := range 10 {
+			forger.Rotate("forged" + strconv.Itoa(n))
+			if end := verify(forger, nil); end == "good" {
+				t.Fatal("a forged token is good")
+			}
+		}
+		i.Rotate("k2")
+		if got := verify(i, nil); got != "unavailable" {
+			t.Errorf("a token with a new key: %s", got)
+		}
+		// What says nothing of when it was made is not older than keys that have just come.
+		if got := verify(forger, issuertest.Claims{"iat": nil}); got != "invalid" {
+			t.Errorf("a forged token without a time: %s", got)
+		}
+		time.Sleep(11 * time.Second)
+		if got := verify(i, nil); got != "good" {
+			t.Errorf("it comes again: %s", got)
 		}
 	})
 }

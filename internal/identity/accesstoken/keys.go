@@ -102,10 +102,13 @@ func (s *keySet) find(ctx context.Context, id, algorithm string, issued time.Tim
 		}
 	default:
 		err := s.refresh(ctx)
-		// Keys that are younger than the token, or that have just been fetched, are all that
-		// can have signed it.
-		older := age < freshFor && !issued.IsZero() && issued.Add(2*Leeway).Before(time.Now().Add(-age))
-		if errors.Is(err, errTooOften) && (older || age < 2*fetchEvery) {
+		// Keys that were fetched after the token was made are all that can have signed it; where
+		// it does not say when that was, so are those that have just been fetched.
+		all := age < freshFor && issued.Add(2*Leeway).Before(time.Now().Add(-age))
+		if issued.IsZero() {
+			all = age < 2*fetchEvery
+		}
+		if errors.Is(err, errTooOften) && all {
 			err = nil
 		}
 		if err != nil {
