@@ -92,7 +92,8 @@ func Finish(ctx context.Context, a Account, next http.RoundTripper, o LoginOptio
 	if err != nil {
 		return nil, nil, err
 	}
-	e.Access, e.Refresh, e.Expires = secret.New(token.AccessToken), secret.New(token.RefreshToken), token.Expiry
+	e.Refresh = secret.New(token.RefreshToken)
+	e.got(token)
 	if err := o.Store.Put(a, e); err != nil {
 		return nil, nil, err
 	}

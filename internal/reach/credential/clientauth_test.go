@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -66,13 +65,13 @@ func TestWayOfSecret(t *testing.T) {
 		if id != "public:1" {
 			c.ClientSecret = secret.New("a secret+")
 		}
-		w.life = time.Second // about to end, always
 		if err := logIn(t, w, s, c); err != nil {
 			t.Errorf("%s: %v", id, err)
 			continue
 		}
 		client := gatewayOf(t, w, s, c)
 		for range 2 {
+			w.do(func() { clear(w.tokens) })
 			if status, err := ask(t.Context(), client, w.url()); status != 200 || err != nil {
 				t.Errorf("%s: %d, %v", id, status, err)
 			}

@@ -273,7 +273,7 @@ func FuzzCheckRedirect(f *testing.F) {
 
 func TestRenewal(t *testing.T) {
 	w, s := newWorld(t), newStore(t)
-	w.life = time.Second // about to end, always
+	w.life = time.Second // about to end, soon
 	if err := logIn(t, w, s, Config{}); err != nil {
 		t.Fatal(err)
 	}

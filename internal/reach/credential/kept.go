@@ -47,7 +47,7 @@ func (k *kept) token(ctx context.Context) (string, error) {
 		return "", nil
 	case err != nil:
 		return "", err
-	case e.Refresh.IsZero() || e.Expires.IsZero() || time.Until(e.Expires) > early:
+	case e.Refresh.IsZero() || e.Expires.IsZero() || e.dueIn() > 0:
 		return e.Access.Reveal(), nil
 	case e.renewing(time.Now()) && time.Until(e.Expires) > 0:
 		return e.Access.Reveal(), nil // it is good until that is done
@@ -204,7 +204,7 @@ func (k *kept) exchange(ctx context.Context, old Entry) (Entry, error) {
 	renewed := func(e *Entry) {
 		e.Renewing = time.Time{}
 		if err == nil {
-			e.Access, e.Expires = secret.New(token.AccessToken), token.Expiry
+			e.got(token)
 			if token.RefreshToken != "" {
 				e.Refresh = secret.New(token.RefreshToken) // the old one is good no more
 			}

@@ -289,8 +289,9 @@ func (l *login) keep(_ context.Context, c *oauth2.Config, token *oauth2.Token) (
 	l.before = Entry{
 		Resource: l.resource, AuthURL: c.Endpoint.AuthURL, TokenURL: c.Endpoint.TokenURL,
 		ClientID: c.ClientID, ClientSecret: secret.New(c.ClientSecret), AuthStyle: int(c.Endpoint.AuthStyle), Scopes: c.Scopes,
-		Access: secret.New(token.AccessToken), Refresh: secret.New(token.RefreshToken), Expires: token.Expiry,
+		Refresh: secret.New(token.RefreshToken),
 	}
+	l.before.got(token)
 	// Renewed it would be without the store.
 	return oauth2.StaticTokenSource(token), l.o.Store.Put(l.account, l.before)
 }

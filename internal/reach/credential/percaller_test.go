@@ -100,7 +100,7 @@ func TestEntriesOfCallersAreSealedApart(t *testing.T) {
 // once, and everybody has what comes of it.
 func TestRenewedOnce(t *testing.T) {
 	w, s := newWorld(t), newStore(t)
-	w.life = time.Second // about to end, always
+	w.life = time.Second // about to end, soon
 	if err := logInAs(t, "ann", w, s, Config{}); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"golang.org/x/oauth2"
+
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -51,8 +53,30 @@ type Entry struct {
 	Access  secret.Text `json:"-"`
 	Refresh secret.Text `json:"-"`
 	Expires time.Time   `json:"expires,omitzero"`
+	// Renew is when Access is to be renewed; zero is a while before Expires.
+	Renew time.Time `json:"renew,omitzero"`
 	// Renewing is when somebody set out to renew the tokens: Refresh may be good once.
 	Renewing time.Time `json:"renewing,omitzero"`
+}
+
+// got sets the access token and when it ends. One that lives for a short time is renewed
+// halfway, and not with each request; of one that has ended as it comes it is not known.
+func (e *Entry) got(token *oauth2.Token) {
+	e.Access, e.Expires, e.Renew = secret.New(token.AccessToken), token.Expiry, time.Time{}
+	switch life := time.Until(token.Expiry); {
+	case life <= 0:
+		e.Expires = time.Time{}
+	case life < 2*early:
+		e.Renew = token.Expiry.Add(-life / 2)
+	}
+}
+
+// dueIn is how long the access token need not be renewed.
+func (e *Entry) dueIn() time.Duration {
+	if e.Renew.IsZero() {
+		return time.Until(e.Expires) - early
+	}
+	return time.Until(e.Renew)
 }
 
 // An openEntry is an Entry as it is sealed, secrets open.
