@@ -125,16 +125,42 @@ func (b *Begun) stored(r *Request, status string, usage json.RawMessage) *Stored
 	}
 }
 
-// itemsOf returns the items that are complete in events.
+// itemsOf returns the items that are complete in events, and behind them the calls of ours
+// that had begun and of which nothing more is said there: they may have taken effect.
 func itemsOf(events [][]byte) (items []json.RawMessage) {
+	var begun []*rawjson.Object
 	for _, event := range events {
 		o, err := rawjson.ParseObject(event)
-		if err == nil && stringOf(o, "type") == "response.output_item.done" {
-			items = append(items, o.Get("item"))
+		if err != nil {
+			continue
 		}
+		switch stringOf(o, "type") {
+		case "response.output_item.added":
+			if item, err := rawjson.ParseObject(o.Get("item")); err == nil && stringOf(item, "type") == "mcp_call" {
+				begun = append(begun, item)
+			}
+		case "response.mcp_call_arguments.done":
+			for _, item := range begun {
+				if stringOf(item, "id") == stringOf(o, "item_id") {
+					item.Set("arguments", o.Get("arguments"))
+				}
+			}
+		case "response.output_item.done":
+			id := idOf(o.Get("item"))
+			items = append(items, o.Get("item"))
+			begun = slices.DeleteFunc(begun, func(item *rawjson.Object) bool { return stringOf(item, "id") == id })
+		}
+	}
+	for _, item := range begun {
+		item.Set("status", rawjson.Quote("incomplete"))
+		item.Set("error", object(text("type", "mcp_protocol_error"), number("code", -32000), text("message", cutOff)))
+		items = append(items, item.Bytes())
 	}
 	return items
 }
+
+// cutOff is what is said of a call that had begun when its response ended.
+const cutOff = "The response ended before it was known what this call came to. It may or may not have taken effect: check before you repeat it."
 
 // Unfinished reports whether the response is still to be made.
 func (s *Stored) Unfinished() bool {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,6 +28,15 @@ func (s *toolset) setDown(state dragoman.ServerState, labels ...string) {
 // it over. The call ends with the test.
 func dieWithCall(t *testing.T, here, there *process, tools string) (id string) {
 	t.Helper()
+	id = callTold(t, here, tools)
+	there.takeFrom(here, id)
+	return id
+}
+
+// callTold lets a process make a response until it is at a call, which is told. The call ends
+// with the test.
+func callTold(t *testing.T, here *process, tools string) (id string) {
+	t.Helper()
 	begun, dead := make(chan struct{}), make(chan struct{})
 	t.Cleanup(func() { close(dead) })
 	here.tools.run = func(ctx context.Context, _ dragoman.Call) (dragoman.Result, error) {
@@ -44,7 +54,6 @@ func dieWithCall(t *testing.T, here, there *process, tools string) (id string) {
 			break
 		}
 	}
-	there.takeFrom(here, id)
 	return id
 }
 
@@ -58,6 +67,29 @@ func TestBackgroundToolsChanged(t *testing.T) {
 	there.events(id, -1)
 	if status, body := there.got(id); status != "failed" || !strings.Contains(body, "have changed since") {
 		t.Errorf("%s", body)
+	}
+}
+
+// A call that had begun is in a response that fails, or is cancelled, before it is known what
+// the call came to: it may have changed something.
+func TestBackgroundNamesCallsThatHadBegun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	here, there := start(t, path), start(t, path)
+	there.tools.setDown(dragoman.Connected, "weather")
+	failed := dieWithCall(t, here, there, "")
+	there.events(failed, -1)
+	here = start(t, path)
+	cancelled := callTold(t, here, "")
+	there.do("POST", "/v1/responses/"+cancelled+"/cancel", "")
+	for want, id := range map[string]string{"failed": failed, "cancelled": cancelled} {
+		status, body := there.got(id)
+		var output []struct{ Type, Status, Name, Arguments string }
+		if err := json.Unmarshal(rawjson.Find([]byte(body), "output"), &output); err != nil {
+			t.Fatal(err)
+		}
+		if status != want || len(output) != 1 || output[0].Status != "incomplete" || output[0].Arguments != `{"city":"Oslo"}` || !strings.Contains(body, "It may or may not have taken effect") {
+			t.Errorf("%s, of %s: %s", want, status, body)
+		}
 	}
 }
 
