@@ -285,6 +285,9 @@ func revokeKey(ctx context.Context, at, said string) error {
 		}
 		return &failure{fmt.Errorf("there is no key %q in %s", terminal.OneLine(id, 100), path), meantKey(id, records)}
 	}
+	if known < 0 && !apikey.CouldBeID(id) { // it would be revoked, and the one that was meant stay good
+		return &failure{fmt.Errorf("%q is the whole name of no key", terminal.OneLine(said, 100)), "as the audit log has it: key- and 8 hexadecimal digits, or 13 characters of a-z and 2-7"}
+	}
 	everywhere, err := revokeInStore(ctx, at, id)
 	if err != nil {
 		return fmt.Errorf("the key was not revoked in the store: %w", err)
@@ -294,7 +297,7 @@ func revokeKey(ctx context.Context, at, said string) error {
 		if !everywhere {
 			return &failure{fmt.Errorf("there is no key %q in %s", terminal.OneLine(id, 100), path), "keys that stand elsewhere are revoked in a store, and there is none"}
 		}
-		stderr.Printf("revoked key %s in the store; it is in no file here\n", terminal.OneLine(id, 100))
+		stderr.Printf("revoked key %s in the store; it is in no file here\n", id)
 		return nil
 	}
 	err = apikey.Change(path, func(now []apikey.Record) ([]apikey.Record, error) {

@@ -94,6 +94,17 @@ func ID(key string) (string, error) {
 	return id, nil
 }
 
+// CouldBeID reports whether a text has the form of the id of a key: of one that [NewRecord]
+// made, or the 8 hexadecimal digits by which one of a configuration is called.
+func CouldBeID(text string) bool {
+	decode, length := encoding.DecodeString, idLength
+	if len(text) == 8 {
+		decode, length = hex.DecodeString, 8
+	}
+	_, err := decode(text)
+	return err == nil && len(text) == length && text == strings.ToLower(text)
+}
+
 // Hash is the form in which a key is stored: "sha256:" and 64 hexadecimal digits.
 func Hash(key string) string {
 	sum := sha256.Sum256([]byte(key))

@@ -72,3 +72,16 @@ func FuzzID(f *testing.F) {
 		}
 	})
 }
+
+// What could be the id of a key is whole.
+func TestCouldBeID(t *testing.T) {
+	_, id := apikey.New()
+	for text, want := range map[string]bool{
+		id: true, "0ac1e49b": true,
+		id[1:]: false, id + "a": false, "0ac1e49": false, "0AC1E49B": false, "0ac1e49g": false, "": false, "ada": false,
+	} {
+		if apikey.CouldBeID(text) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+}
