@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 )
 
 // DefaultPath returns the file that is used where the configuration names none:
@@ -65,12 +66,23 @@ func prepareFile(path string) error {
 	return nil
 }
 
-// denied reports whether we may not read and write a file. It must not be asked of one
-// that this process has open: to close it again would give up SQLite's locks.
-func denied(path string) bool {
+// openFor is why we may not read and write a file; nil where we may. It must not be asked of
+// one that this process has open: to close it again would give up SQLite's locks.
+func openFor(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
 		file.Close()
 	}
-	return errors.Is(err, fs.ErrPermission)
+	return err
+}
+
+// refused says what to do where a file may not be written; nil where that is not what is wrong.
+func refused(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return errors.New("the file is another user's: be that user, such as with sudo, or name another file in store.path")
+	case errors.Is(err, syscall.EROFS):
+		return errors.New("the file is on a file system that can only be read, and what is read of it takes files beside it: copy it to another one, and name that in store.path")
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -62,8 +63,8 @@ func openFile(ctx context.Context, config Config) (database, error) {
 		return nil, err
 	}
 	f := &sqliteFile{path: path}
-	if err = f.open(ctx, config.MaxBytes); cannotOpen(err) && denied(path) {
-		err = errors.New("the file is another user's: be that user, such as with sudo, or name another file in store.path")
+	if err = f.open(ctx, config.MaxBytes); cannotOpen(err) {
+		err = cmp.Or(refused(openFor(path)), err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, explained(err))

@@ -5,8 +5,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,5 +203,23 @@ func TestWithoutRights(t *testing.T) {
 	defer again.Close()
 	if words(t, again) != nil {
 		t.Error("it has words")
+	}
+}
+
+// What is to be done is said where a file may not be written, and nothing where that is not
+// what is wrong.
+func TestRefused(t *testing.T) {
+	for err, words := range map[error]string{
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}: "be that user",
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.EROFS}:  "copy it to another one",
+	} {
+		if said := refused(err); said == nil || !strings.Contains(said.Error(), words) {
+			t.Errorf("%v: %v", err, said)
+		}
+	}
+	for _, err := range []error{nil, &fs.PathError{Op: "open", Path: "x", Err: syscall.EMFILE}} {
+		if said := refused(err); said != nil {
+			t.Errorf("%v: %v", err, said)
+		}
 	}
 }
