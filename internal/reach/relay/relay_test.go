@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -163,8 +164,8 @@ func TestRelaysTasks(t *testing.T) {
 	}()
 	<-a.waiting
 	cancel()
-	if err := <-ended; err == nil {
-		t.Error("who waits no more got a result")
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("who waits no more got %v", err)
 	}
 	<-a.waiting // it was told
 	if err := node.Leave(t.Context()); err != nil {

@@ -58,10 +58,10 @@ func (o *Office) Ask(ctx context.Context, m Message) ([]byte, error) {
 			alive, err := o.alive(ctx, m.Node)
 			dead = err == nil && !alive
 		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), aliveEvery)
+			telling, cancel := context.WithTimeout(context.WithoutCancel(ctx), aliveEvery)
 			defer cancel()
 			m.Body = letter(ends, o.Node(), key, nil)
-			_ = o.Send(ctx, m, answerLife)
+			_ = o.Send(telling, m, answerLife)
 			return nil, context.Cause(ctx)
 		}
 	}

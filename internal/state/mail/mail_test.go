@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -234,4 +235,27 @@ func TestLocal(t *testing.T) {
 	if len(got) != 2 || here.Process.DB.Statements() != before {
 		t.Errorf("%d came, with %d statements", len(got), here.Process.DB.Statements()-before)
 	}
+}
+
+// TestMailAskedInVain: who waits no longer for an answer is told so, and not that there is
+// one, and what was done for it ends.
+func TestMailAskedInVain(t *testing.T) {
+	here, there := two(t)
+	here.watch()
+	there.watch()
+	begun, ended := make(chan struct{}), make(chan struct{})
+	release := there.Answer("k", func(ctx context.Context, _ Message) []byte {
+		close(begun)
+		<-ctx.Done()
+		close(ended)
+		return nil
+	})
+	defer release()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	go func() { <-begun; cancel(why) }()
+	if body, err := here.Ask(ctx, Message{Node: there.Office.Node(), Key: "k"}); body != nil || !errors.Is(err, why) {
+		t.Errorf("%q, %v", body, err)
+	}
+	<-ended
 }
