@@ -104,6 +104,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	g.apiState.Stop()
 	var draining sync.WaitGroup
 	draining.Go(func() { g.background.drain(drain) })
+	draining.Go(func() { g.relay.Drain(drain) })
 	defer draining.Wait()
 	if err := errors.Join(server.Shutdown(drain), g.apiState.Stopped(drain)); err != nil {
 		// What still runs is ended, and has a moment to tell its client.

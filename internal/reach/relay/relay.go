@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
@@ -31,6 +32,10 @@ type Relay struct {
 	tools   func(servers.Owner) dragoman.Toolset
 	log     *slog.Logger
 	release func()
+
+	mu    sync.Mutex
+	makes int           // calls that others have handed on
+	idle  chan struct{} // closed when there are none; nil while nobody waits for that
 }
 
 // New returns a relay for the tools of all servers, as an owner has them here. The office is
@@ -43,7 +48,41 @@ func New(office *mail.Office, tools func(servers.Owner) dragoman.Toolset, log *s
 	return r
 }
 
-// Close ends what others have handed on.
+// Drain lets the calls that others have handed on come to their end, until ctx ends: their
+// clients wait for them, though at another replica.
+func (r *Relay) Drain(ctx context.Context) {
+	r.mu.Lock()
+	if r.makes == 0 {
+		r.mu.Unlock()
+		return
+	}
+	if r.idle == nil {
+		r.idle = make(chan struct{})
+	}
+	idle := r.idle
+	r.mu.Unlock()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
+}
+
+// making notes that a call begins that another replica handed on, until done is called.
+func (r *Relay) making() (done func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.makes++
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.makes--; r.makes == 0 && r.idle != nil {
+			close(r.idle)
+			r.idle = nil
+		}
+	}
+}
+
+// Close ends what others have handed on. They are told that nobody has it any more.
 func (r *Relay) Close() { r.release() }
 
 // Of returns the tools of an owner, of which calls go where what they are about is.
@@ -228,8 +267,10 @@ func (r *Relay) hand(ctx context.Context, node string, owner servers.Owner, call
 	return decodeResult(body)
 }
 
-// answer makes a call that another replica hands on.
+// answer makes a call that another replica hands on. It returns nil for one that ended
+// because nobody makes it any more.
 func (r *Relay) answer(ctx context.Context, m mail.Message) []byte {
+	defer r.making()()
 	owner, call, err := r.decodeCall(ctx, m.Body)
 	if err != nil {
 		r.log.Warn("a call of another replica cannot go on here", "error", err)
@@ -237,5 +278,8 @@ func (r *Relay) answer(ctx context.Context, m mail.Message) []byte {
 		return encodeResult(&res, nil)
 	}
 	res, err := r.Of(owner).Call(ctx, call)
+	if err != nil && ctx.Err() != nil {
+		return nil
+	}
 	return encodeResult(&res, err)
 }

@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/stage/node"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/state/frame"
 	"github.com/dragoman-mcp/dragoman/internal/state/mail"
 	"github.com/dragoman-mcp/dragoman/internal/state/nodes"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -175,4 +177,69 @@ func TestRelaysTasks(t *testing.T) {
 	if err != nil || got.Problem == nil || got.Problem.Err == nil || got.Problem.Err.Error() == "" || !strings.Contains(got.Problem.Err.Error(), "b knows no task a.1") {
 		t.Errorf("of a replica that has ended: %+v, %v", got.Problem, err)
 	}
+}
+
+// A waited context tells when somebody waits for its end.
+type waited struct {
+	context.Context
+	once sync.Once
+	by   chan struct{}
+}
+
+func (w *waited) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.by) })
+	return w.Context.Done()
+}
+
+// TestRelayStops: a replica that is to stop waits for calls that another one has handed on.
+// Of those for which it does not wait longer nobody knows what came of them, and the result of
+// a task is asked for where there is a server still.
+func TestRelayStops(t *testing.T) {
+	a := &tasker{toolsettest.NewInner(), "a", make(chan struct{}, 10)}
+	b := &tasker{toolsettest.NewInner(), "b", make(chan struct{}, 10)}
+	where := store.Config{Path: filepath.Join(t.TempDir(), "dragoman.db")}
+	stops, node := replica(t, where, a)
+	other, _ := replica(t, where, b)
+	stops.Drain(t.Context()) // nothing runs
+	type came struct {
+		res dragoman.Result
+		err error
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	waiting := func(answers *dragoman.Answers) chan came {
+		call := dragoman.Call{Method: "tasks/result", Server: toolsettest.Server, Arguments: json.RawMessage(`{"taskId":"` + node.ID() + `.a.1"}`), Answers: answers}
+		c := make(chan came, 1)
+		go func() {
+			res, err := other.Of(servers.Owner{}).Call(ctx, call)
+			c <- came{res, err}
+		}()
+		<-a.waiting
+		return c
+	}
+	answered := waiting(&dragoman.Answers{State: frame.Frame{Began: true, Fields: []string{node.ID()}}.Bytes()})
+	asked := waiting(nil)
+	patience, enough := context.WithCancel(t.Context())
+	drain := &waited{Context: patience, by: make(chan struct{})}
+	drained := make(chan struct{})
+	go func() { stops.Drain(drain); close(drained) }()
+	select {
+	case <-drain.by:
+	case <-drained:
+		t.Error("it did not wait")
+	}
+	enough()
+	<-drained
+	stops.Close()
+	stops.Drain(t.Context()) // nothing runs any more
+	if c := <-answered; c.err != nil || c.res.Problem == nil || c.res.Problem.Code != dragoman.CodeUnknownOutcome || c.res.Ran != dragoman.RanMaybe {
+		t.Errorf("a call that was cut: %+v, %v", c.res, c.err)
+	}
+	select {
+	case <-b.waiting: // its server is asked
+	case c := <-asked:
+		t.Errorf("a result that was waited for: %+v, %v", c.res, c.err)
+		asked <- c
+	}
+	leave()
+	<-asked
 }

@@ -23,10 +23,12 @@ const (
 	ends   = 'e' // nobody waits for the answer any more
 	fine   = 'f'
 	failed = 't' // the answer is too large
+	none   = 'n' // there is none: it was given up
 )
 
 // Ask sends a message to a node, and returns what [Office.Answer] answers there. [ErrGone]
-// says that the node has ended, or has nobody for the key: what it did of it nobody knows.
+// says that the node has ended, has given it up, or has nobody for the key: what it did of
+// it nobody knows.
 // When ctx ends, so does what is done there.
 func (o *Office) Ask(ctx context.Context, m Message) ([]byte, error) {
 	key := "answer " + rand.Text()
@@ -47,10 +49,13 @@ func (o *Office) Ask(ctx context.Context, m Message) ([]byte, error) {
 	for dead := false; ; {
 		select {
 		case body := <-got:
-			if len(body) == 0 || body[0] != fine {
-				return nil, ErrTooLarge
+			switch {
+			case len(body) > 0 && body[0] == fine:
+				return body[1:], nil
+			case len(body) > 0 && body[0] == none:
+				return nil, ErrGone
 			}
-			return body[1:], nil
+			return nil, ErrTooLarge
 		case <-looks.C:
 			if dead { // what it had answered would have come meanwhile
 				return nil, ErrGone
@@ -68,8 +73,8 @@ func (o *Office) Ask(ctx context.Context, m Message) ([]byte, error) {
 }
 
 // Answer has what is asked of a key here answered by f, in a goroutine of its own, until
-// the function that it returns is called, which waits for them. The context of f ends when
-// nobody waits for its answer any more.
+// the function that it returns is called, which waits for them. The context of f ends then,
+// and when nobody waits for its answer any more; nil says that f gave up because of it.
 func (o *Office) Answer(key string, f func(context.Context, Message) []byte) (release func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -118,6 +123,9 @@ func (o *Office) answer(ctx context.Context, cancel func(), node, key string, m 
 	sending, cancelSending := context.WithTimeout(context.WithoutCancel(ctx), answerLife)
 	defer cancelSending()
 	answer := Message{Node: node, Key: key, Owner: m.Owner, Body: append([]byte{fine}, body...)}
+	if body == nil {
+		answer.Body = []byte{none}
+	}
 	if err := o.Send(sending, answer, answerLife); errors.Is(err, ErrTooLarge) {
 		answer.Body = []byte{failed}
 		_ = o.Send(sending, answer, answerLife)
