@@ -165,7 +165,8 @@ type Asks struct {
 	Expires time.Time
 	// Withdrawn is closed when nobody waits for the answers any more, since the
 	// server has taken all of its questions back or has answered the call: then the
-	// call goes on without them. Nil where nothing tells.
+	// call goes on without them; or since they have been brought, by whomever. Nil where
+	// nothing tells.
 	Withdrawn <-chan struct{} `json:"-"`
 }
 

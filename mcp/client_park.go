@@ -83,7 +83,8 @@ func (f *pendingCall) reply(a *dragoman.Answers) {
 			waiting = append(waiting, q)
 		}
 	}
-	f.questions, f.withdrawn = waiting, nil
+	f.questions = waiting
+	f.noneWaits()
 	f.mu.Unlock()
 	f.timeout.start()
 	for _, q := range put {

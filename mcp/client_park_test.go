@@ -80,9 +80,15 @@ func TestParkedCallOutlivesItsLeg(t *testing.T) {
 		if c.Idle() {
 			t.Error("a client with a parked call is idle")
 		}
+		asked := res.Asks
 		res, err = c.Call(t.Context(), answering(call, res))
 		if err != nil || string(res.Content) != `{"got":{"action":"decline"}}` || res.Ran != dragoman.RanYes {
 			t.Errorf("%s %+v, %v", res.Content, res.Problem, err)
+		}
+		select {
+		case <-asked.Withdrawn:
+		default:
+			t.Error("nobody was told that the answers were brought")
 		}
 		if s.holding("notifications/cancelled") != 0 {
 			t.Errorf("the server heard %q", s.all)

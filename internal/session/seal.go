@@ -44,6 +44,17 @@ type heldCall struct {
 	call  dragoman.Call
 	state []byte
 	ran   dragoman.Ran
+	over  <-chan struct{} // closed when it waits no more; nil where nothing tells
+}
+
+// waitsNoMore reports that a call has gone on, which it may have at another replica.
+func (h heldCall) waitsNoMore() bool {
+	select {
+	case <-h.over:
+		return true
+	default:
+		return false
+	}
 }
 
 func newSeals(ring *seal.Ring) *seals {
@@ -88,7 +99,7 @@ func (t *sealed) Call(ctx context.Context, call dragoman.Call) (dragoman.Result,
 	if asks.Expires.IsZero() {
 		asks.Expires = time.Now().Add(askLife)
 	}
-	here := heldCall{t.Toolset, call, asks.State, res.Ran}
+	here := heldCall{t.Toolset, call, asks.State, res.Ran, asks.Withdrawn}
 	asks.State = t.seal.close(&asks, res.Ran, t.binding(&call))
 	if len(asks.State) > maxState || asks.Held && !t.hold(ctx, string(asks.State), here, time.Until(asks.Expires)) {
 		here.giveUp(ctx)
@@ -103,17 +114,21 @@ func (t *sealed) Call(ctx context.Context, call dragoman.Call) (dragoman.Result,
 
 // hold keeps a call that waits at its server. Where the caller has as many of them
 // as one may have, the oldest is given up: whoever left questions unanswered takes
-// the room of nobody, and least of all their own for the next five minutes.
+// the room of nobody, and least of all their own for the next five minutes. Those that
+// have gone on elsewhere take no room.
 func (t *sealed) hold(ctx context.Context, state string, call heldCall, d time.Duration) bool {
 	if t.seal.held.Park(t.caller, state, call, d) {
 		return true
 	}
-	oldest, ok := t.seal.held.TakeOldest(t.caller)
-	if !ok {
-		return false
+	t.seal.held.Drop(heldCall.waitsNoMore)
+	for !t.seal.held.Park(t.caller, state, call, d) {
+		oldest, ok := t.seal.held.TakeOldest(t.caller)
+		if !ok {
+			return false
+		}
+		defer oldest.giveUp(ctx) // once its room is taken, which others want, too
 	}
-	oldest.giveUp(ctx)
-	return t.seal.held.Park(t.caller, state, call, d)
+	return true
 }
 
 // giveUp ends a call whose questions nobody will answer.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,8 @@ type asking struct {
 	held    bool
 	ran     dragoman.Ran
 	resumed []*dragoman.Answers
+
+	withdrawn chan struct{}
 }
 
 func (a *asking) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
@@ -29,7 +32,7 @@ func (a *asking) Call(_ context.Context, c dragoman.Call) (dragoman.Result, erro
 		return dragoman.Result{Content: json.RawMessage(`{}`), Ran: dragoman.RanYes}, nil
 	}
 	return dragoman.Result{Ran: a.ran, Asks: &dragoman.Asks{
-		State: a.state, Held: a.held, Questions: []dragoman.Question{{Key: "q", Kind: dragoman.AskForm}},
+		State: a.state, Held: a.held, Withdrawn: a.withdrawn, Questions: []dragoman.Question{{Key: "q", Kind: dragoman.AskForm}},
 	}}, nil
 }
 
@@ -156,6 +159,71 @@ func TestSealHasRoomForSoManyCalls(t *testing.T) {
 			t.Errorf("%d calls are held after their time", n)
 		}
 	})
+}
+
+// A call that has gone on at another replica takes no room here: neither is one given up
+// that waits, nor another caller turned away.
+func TestSealHasRoomForCallsThatWait(t *testing.T) {
+	seal := newSeals(nil)
+	waits := &asking{state: []byte("state"), held: true}
+	ask(t, seal.around("ann", waits), call("s", "x", `{"waits":true}`))
+	gone := make(chan struct{})
+	close(gone)
+	went := &asking{state: []byte("state"), held: true, withdrawn: gone}
+	for i := range askedOfAll - 1 {
+		caller := "ann"
+		if i >= askedOfOne-1 {
+			caller = "caller " + strconv.Itoa(i/askedOfOne)
+		}
+		ask(t, seal.around(caller, went), call("s", "x", `{}`))
+	}
+	for _, caller := range []string{"ann", "one more"} {
+		ask(t, seal.around(caller, went), call("s", "x", `{}`))
+	}
+	if waits.resumed != nil || went.resumed != nil {
+		t.Errorf("calls were given up: %+v, %+v", waits.resumed, went.resumed)
+	}
+}
+
+// Calls that ask at once for the room of the oldest all get some, however long it takes to
+// end the oldest.
+func TestSealHasRoomForCallsAtOnce(t *testing.T) {
+	inner := &slowToEnd{asking: asking{state: []byte("state"), held: true}, ends: make(chan struct{}), ended: make(chan struct{})}
+	tools := newSeals(nil).around("ann", inner)
+	for range askedOfOne {
+		ask(t, tools, call("s", "x", `{}`))
+	}
+	first := make(chan dragoman.Result)
+	go func() {
+		res, _ := tools.Call(t.Context(), call("s", "x", `{}`))
+		first <- res
+	}()
+	<-inner.ends
+	ask(t, tools, call("s", "x", `{}`))
+	close(inner.ended)
+	if res := <-first; res.Asks == nil {
+		t.Errorf("%+v", res.Problem)
+	}
+}
+
+// A slowToEnd takes its time to end the first call whose questions nobody answers.
+type slowToEnd struct {
+	asking
+	slow        sync.Once
+	ends, ended chan struct{}
+}
+
+func (s *slowToEnd) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
+	if c.Answers == nil {
+		return s.asking.Call(ctx, c)
+	}
+	first := false
+	s.slow.Do(func() { first = true })
+	if first {
+		close(s.ends)
+		<-s.ended
+	}
+	return dragoman.Result{}, nil
 }
 
 // What waits for all callers is bounded, too: then who has none is turned away.

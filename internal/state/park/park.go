@@ -94,6 +94,18 @@ func (l *Lot[T]) TakeOldest(owner string) (value T, ok bool) {
 	return oldest.value, true
 }
 
+// Drop keeps no more those values of which over says that nobody comes for them.
+func (l *Lot[T]) Drop(over func(T) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, s := range l.spaces {
+		if over(s.value) {
+			s.timer.Stop()
+			l.leave(key)
+		}
+	}
+}
+
 // TakeAll empties the lot and returns what was in it.
 func (l *Lot[T]) TakeAll() []T {
 	l.mu.Lock()
