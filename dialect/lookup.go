@@ -129,6 +129,9 @@ func (r *Rules) over(base *Rules) {
 
 // validate refuses what no dialect can mean.
 func (s *Spec) validate() error {
+	if n := s.Wire.MaxNameLength; n != 0 && n < shortestName {
+		return fmt.Errorf("max_name_length: %d is too short: a name that had to be cut takes %d characters", n, shortestName)
+	}
 	if s.Wire.CallID != "" {
 		if _, err := regexp.Compile(s.Wire.CallID); err != nil {
 			return fmt.Errorf("call_id: %w", err)

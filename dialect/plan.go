@@ -305,6 +305,12 @@ var (
 	illegalTool = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
 )
 
+// What marks a name that had to be cut, and the shortest such name: the mark behind a _.
+const (
+	nameHashBytes = 4
+	shortestName  = len("_") + 2*nameHashBytes
+)
+
 // legalToolName is the name itself where the dialect takes it, else one made of
 // it that is the same every time. One that had to be cut ends with a hash of
 // the whole.
@@ -322,8 +328,8 @@ func (w *Wire) legalToolName(name string) string {
 	}
 	if len(legal) > limit || legal == "_" {
 		sum := sha256.Sum256([]byte(name))
-		hash := hex.EncodeToString(sum[:4])
-		legal = legal[:min(len(legal), limit-len(hash)-1)] + "_" + hash
+		hash := hex.EncodeToString(sum[:nameHashBytes])
+		legal = legal[:min(len(legal), limit-shortestName)] + "_" + hash
 	}
 	return legal
 }

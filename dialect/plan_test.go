@@ -89,9 +89,24 @@ func TestDerive(t *testing.T) {
 		`{"rules":{"cells":{"nothing":{"support":"rejected"}}}}`, `{"rules":{"cells":{"oneOf":{"support":"maybe"}}}}`,
 		`{"rules":{"property_name":"("}}`, `{"rules":{"form":"tight"}}`, `{"rules":{"any":"all"}}`,
 		`{"wire":{"call_id":"("}}`, `{"wire":{"tool_choice":["some"]}}`,
+		`{"wire":{"max_name_length":8}}`, `{"wire":{"max_name_length":-1}}`,
 	} {
 		if _, err := Builtin().Derive("x", "", func(spec any) error { return json.Unmarshal([]byte(bad), spec) }); err == nil {
 			t.Errorf("%s was taken", bad)
+		}
+	}
+	short, err := Builtin().Derive("short", "openai", func(spec any) error { return json.Unmarshal([]byte(`{"wire":{"max_name_length":9}}`), spec) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err = short.For("short")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"get_weather", "0123456789"} {
+		plan, problem := d.Plan(dragoman.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)})
+		if problem != nil || len(plan.Name()) > 9 {
+			t.Errorf("the shortest names: %v, %v", plan, problem)
 		}
 	}
 	if _, err := Builtin().Derive("x", "nobody", func(any) error { return nil }); err == nil {

@@ -8,7 +8,8 @@ type Wire struct {
 	// MaxTools is the number of tools that one request may carry; 0 for no
 	// known limit.
 	MaxTools int `json:"max_tools,omitempty" yaml:"max_tools,omitempty"`
-	// MaxNameLength is the length of a tool's name, in bytes; 0 means 64.
+	// MaxNameLength is the length of a tool's name, in bytes; 0 means 64, and 9 is the
+	// least.
 	MaxNameLength int `json:"max_name_length,omitempty" yaml:"max_name_length,omitempty"`
 	// CallID is the regular expression that the ids of calls in the history
 	// must match; empty for none.
