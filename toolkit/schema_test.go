@@ -188,6 +188,7 @@ func TestSchemaErrors(t *testing.T) {
 		"interface":    {failing[struct{ E error }](), "struct.E: interface error: its JSON is unknown"},
 		"same name":    {sameName(), `struct.B: a second field named "x" in JSON, besides A`},
 		"string":       {failing[asString](), `asString.N: the option "string"`},
+		"odd name":     {failing[oddName](), `oddName.N: encoding/json takes no name such as "user's" (letters, digits and ASCII punctuation without quotes and backslash), and would read and write "N"`},
 		"misspelt":     {failing[misspeltTag](), `misspeltTag.N: tag "description" says nothing here; use desc`},
 		"enum":         {failing[badEnum](), `badEnum.N: enum: "two" is not an integer`},
 		"default":      {failing[badDefault](), `badDefault.N: default 7 breaks its own rules: the value: expected a number of at most 5`},
@@ -218,6 +219,9 @@ func TestSchemaErrors(t *testing.T) {
 type (
 	asString struct {
 		N int `json:",string"`
+	}
+	oddName struct {
+		N int `json:"user's"`
 	}
 	misspeltTag struct {
 		N int `description:"x"`

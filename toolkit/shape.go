@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // A kind is what JSON a Go type becomes.
@@ -247,6 +248,8 @@ func (s *survey) members(into *shape, t reflect.Type, path string) {
 			continue
 		case hasOption(options, "string"):
 			s.fail(at, `the option "string" of the json tag is not supported`)
+		case strings.ContainsFunc(name, unnamable):
+			s.fail(at, "encoding/json takes no name such as %q (letters, digits and ASCII punctuation without quotes and backslash), and would read and write %q", name, f.Name)
 		}
 		if name == "" {
 			name = f.Name
@@ -292,6 +295,12 @@ func (s *survey) member(into *shape, f reflect.StructField, name, options, at st
 		m.required = true
 	}
 	into.fields = append(into.fields, m)
+}
+
+// unnamable reports whether a name with c in it means nothing to encoding/json, which then
+// goes by the name of the field.
+func unnamable(c rune) bool {
+	return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c)
 }
 
 func hasOption(options, want string) bool {
