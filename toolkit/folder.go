@@ -3,7 +3,6 @@ package toolkit
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -62,9 +61,9 @@ func (f *Folder) ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, f.refusal(name, err)
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
+	data, err := readBeyond(file, limit)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", clean, err)
+		return nil, fmt.Errorf("%s: %w", clean, err)
 	}
 	if int64(len(data)) > limit {
 		return nil, Refuse("%q is larger than %d bytes.", name, limit)

@@ -3,6 +3,7 @@ package toolkit
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -36,6 +37,9 @@ func TestFolder(t *testing.T) {
 	}
 	if data, err := f.ReadFile("a/./b/note.txt", 5); err != nil || string(data) != "hello" {
 		t.Errorf("read: %q, %v", data, err)
+	}
+	if data, err := f.ReadFile("a/b/note.txt", math.MaxInt64); err != nil || string(data) != "hello" {
+		t.Errorf("read without a limit: %q, %v", data, err)
 	}
 	bad := []string{"", "..", "../x", "a/../../x", "/etc/passwd", `..\x`, `C:\x`, "C:x", "a\x00b", "a", "a/", ".", "missing.txt", "a/b/note.txt/x"}
 	if runtime.GOOS != "windows" {
