@@ -387,6 +387,26 @@ func TestLongText(t *testing.T) {
 	}
 }
 
+// TestLongError has errors that quote what is long: what a service said, and a name that a
+// model made up.
+func TestLongError(t *testing.T) {
+	s := newServer(t, Options{})
+	Add(s, Tool{Name: "get_text", Description: "x", Hints: reading, Characters: 1000}, func(context.Context, struct{}) (Text, error) {
+		return "", Refuse("The service said: %s", strings.Repeat("é line\n", 1000))
+	})
+	session := dial(t, s, legacy, nil)
+	for arguments, begins := range map[string]string{
+		`{}`: "The service said: é line\n",
+		`{"` + strings.Repeat("k", 5000) + `":1}`: "Invalid arguments for get_text: unknown property 'kkk",
+	} {
+		got := call(t, session, "get_text", arguments)
+		if n := utf8.RuneCountInString(got.text); !got.failed || n > 1000 || n < 900 || !strings.HasPrefix(got.text, begins) ||
+			!strings.HasSuffix(got.text, "characters are shown. The rest of the error was left out.]") {
+			t.Errorf("%d characters, failed %v: %s", n, got.failed, got.text)
+		}
+	}
+}
+
 type book struct {
 	Title string `json:"title"`
 	Text  string `json:"text"`

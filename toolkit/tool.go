@@ -327,13 +327,14 @@ func (b *binding) leg(ctx context.Context, req *sdk.CallToolRequest, questions *
 	})
 }
 
-// told makes a result of a refusal.
+// told makes a result of a refusal, whose text is as long as any other at most.
 func (b *binding) told(result *sdk.CallToolResult, err error) (*sdk.CallToolResult, error) {
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		text := refusal.Error()
 		if refusal.Code == codeInvalid {
 			text = fmt.Sprintf("Invalid arguments for %s: %s", b.tool.Name, text)
 		}
+		text = cutText(text, b.characters, "The rest of the error was left out.")
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}, IsError: true}, nil
 	}
 	return result, err
