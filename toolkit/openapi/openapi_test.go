@@ -208,6 +208,34 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// TestNamesOfArguments gives each parameter, and the body, an argument of its own, also where
+// the name that would tell two of one name apart is that of a third.
+func TestNamesOfArguments(t *testing.T) {
+	var seen string
+	service := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		seen = r.RequestURI + " " + string(body)
+	}))
+	defer service.Close()
+	doc, err := openapi.Load([]byte(`{"openapi":"3.0.3","info":{"title":"x","version":"1"},"paths":{"/a/{id}":{"post":{"operationId":"createA","parameters":[
+		{"name":"query_id","in":"query","schema":{"type":"string"}},
+		{"name":"id","in":"path","required":true,"schema":{"type":"string"}},
+		{"name":"id","in":"query","schema":{"type":"string"}},
+		{"name":"body","in":"query","schema":{"type":"string"}},
+		{"name":"request_body","in":"query","schema":{"type":"string"}}],
+		"requestBody":{"content":{"application/json":{"schema":{"type":"array","items":{"type":"integer"}}}}},"responses":{"200":{"description":"x"}}}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, _ := connect(t, doc, openapi.Options{BaseURL: service.URL})
+	if got, failed := call(t, session, "tickets_create_a", `{"query_id":"q","id":"p","query_query_id":"i","body":"b","request_body":"r","request_request_body":[1]}`); failed {
+		t.Fatal(got)
+	}
+	if want := "/a/p?query_id=q&id=i&body=b&request_body=r [1]"; seen != want {
+		t.Errorf("sent %s, want %s", seen, want)
+	}
+}
+
 // TestBodyOfSeveralKinds makes the same tool of a document each time, whichever of several
 // kinds of JSON its body can be.
 func TestBodyOfSeveralKinds(t *testing.T) {

@@ -48,6 +48,15 @@ func (a *arguments) add(name string, n *schema.Node, required bool) {
 	}
 }
 
+// free is a name that no argument has yet: name itself, or with the prefix before it as
+// often as that takes.
+func (a *arguments) free(name, prefix string) string {
+	for a.properties.Has(name) {
+		name = prefix + "_" + name
+	}
+	return name
+}
+
 // newPlan says why an operation cannot be called, if it cannot.
 func newPlan(doc *openapi3.T, op Operation) (*plan, error) {
 	p := &plan{method: op.Method, path: op.Path}
@@ -122,10 +131,7 @@ func (p *plan) parameter(a *arguments, v *openapi3.Parameter) error {
 	if v.Description != "" {
 		n.Set("description", schema.NewString(v.Description))
 	}
-	name := v.Name
-	if a.properties.Has(name) { // the same name in two places
-		name = v.In + "_" + name
-	}
+	name := a.free(v.Name, v.In) // the same name may stand in two places
 	a.add(name, n, v.Required)
 	p.parameters = append(p.parameters, parameter{name: v.Name, argument: name, in: v.In, style: how.Style, explode: how.Explode})
 	return nil
@@ -157,10 +163,7 @@ func (p *plan) requestBody(a *arguments, v *openapi3.RequestBody) error {
 		flat = a.defs.found.Get(strings.TrimPrefix(ref.Text(), "#/$defs/")).Clone()
 	}
 	if !flattens(flat, a, v.Required) {
-		p.body = "body"
-		if a.properties.Has(p.body) {
-			p.body = "request_body"
-		}
+		p.body = a.free("body", "request")
 		if v.Description != "" && !n.Has("description") {
 			n.Set("description", schema.NewString(v.Description))
 		}
