@@ -117,7 +117,7 @@ func TestIsPublic(t *testing.T) {
 func TestPublicURL(t *testing.T) {
 	for address, ok := range map[string]bool{
 		"https://example.com/a?b=c": true, "http://8.8.8.8:8080/": true, "https://[2606:4700:4700::1111]/": true,
-		"ftp://example.com": false, "file:///etc/passwd": false, "example.com": false, "https://": false, "//example.com": false, "%zz": false,
+		"ftp://example.com": false, "file:///etc/passwd": false, "example.com": false, "https://": false, "http://:80/": false, "//example.com": false, "%zz": false,
 		"http://user:pw@example.com/": false, "http://127.0.0.1/": false, "http://[::1]:80/": false, "http://localhost:80/": false,
 		"http://LOCALHOST./": false, "http://db.internal/": false, "http://printer.local": false, "http://169.254.169.254/latest": false,
 	} {

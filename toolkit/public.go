@@ -76,7 +76,7 @@ func PublicClient(timeout time.Duration) *http.Client {
 // is one. Names are only known when dialled; use [PublicClient].
 func PublicURL(field, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, Invalid(field, "%q is not an http or https address.", address)
 	}
 	if u.User != nil {
