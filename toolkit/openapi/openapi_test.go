@@ -258,6 +258,28 @@ func TestBodyOfSeveralKinds(t *testing.T) {
 	}
 }
 
+// TestIntegersInAddresses writes integers as services read them, however a model spells them.
+func TestIntegersInAddresses(t *testing.T) {
+	var seen string
+	service := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.RequestURI }))
+	defer service.Close()
+	doc, err := openapi.Load([]byte(`{"openapi":"3.0.3","info":{"title":"x","version":"1"},"paths":{"/a/{id}":{"get":{"operationId":"getA","parameters":[
+		{"name":"id","in":"path","required":true,"schema":{"type":"integer"}},
+		{"name":"some","in":"query","schema":{"type":"array","items":{"type":"integer"}}},
+		{"name":"price","in":"query","schema":{"type":"number"}},
+		{"name":"version","in":"query","schema":{"type":"string"}}],"responses":{"200":{"description":"x"}}}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, _ := connect(t, doc, openapi.Options{BaseURL: service.URL})
+	if got, failed := call(t, session, "tickets_get_a", `{"id":3.0,"some":[1e2,-4.0,9007199254740993],"price":1.50,"version":"1.0"}`); failed {
+		t.Fatal(got)
+	}
+	if want := "/a/3?some=100&some=-4&some=9007199254740993&price=1.50&version=1.0"; seen != want {
+		t.Errorf("sent %s, want %s", seen, want)
+	}
+}
+
 // TestServerOfTheDocument trusts an address that the document chose only if it
 // is public.
 func TestServerOfTheDocument(t *testing.T) {

@@ -134,10 +134,14 @@ func (p *plan) content(n *schema.Node) []byte {
 }
 
 // text is how a value stands in an address: as it is, or as JSON where it has
-// parts.
+// parts. An integer is written plainly, since a schema takes 3.0 and 1e2 for one, and a
+// service does not.
 func text(v *schema.Node) string {
 	if v.Kind() == schema.Object || v.Kind() == schema.Array {
 		return string(v.Bytes())
+	}
+	if plain, ok := v.Integer(); ok {
+		return plain
 	}
 	return v.Text()
 }
