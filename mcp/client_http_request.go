@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dragoman-mcp/dragoman/internal/observe"
+	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
 )
 
 // A requester makes HTTP requests to one server.
@@ -44,6 +45,7 @@ func newRequester(p *peer, t HTTP) (requester, error) {
 		r.own = http.DefaultTransport.(*http.Transport).Clone()
 		r.own.MaxIdleConnsPerHost = 32
 		r.own.MaxResponseHeaderBytes = 256 << 10
+		plainhttp.SendOnce(r.own)
 		r.http.Transport = r.own
 	}
 	if r.http.Transport == nil {

@@ -50,6 +50,7 @@ func New(t *http.Transport) *Transport {
 		p.header = maxHeader
 	}
 	p.idle.most, p.idle.life = t.MaxIdleConnsPerHost, t.IdleConnTimeout
+	SendOnce(t)
 	return p
 }
 
