@@ -36,7 +36,12 @@ func ReadBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 			Message: fmt.Sprintf("The request body is larger than %d bytes.", tooLarge.Limit), Err: err,
 		}
 	}
-	return nil, &model.Error{
+	return nil, Unread(err)
+}
+
+// Unread is the error for a body that broke off, or whose client was too slow.
+func Unread(err error) error {
+	return &model.Error{
 		Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
 		Message: "The request body could not be read.", Err: err,
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -184,6 +185,12 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 	as.meter = as.meter.Telling(span)
 	passed := a.passes(r, &as)
 	failed := "" // what became of it
+	body := &passing{}
+	if as.body == nil && r.Body != nil && r.Body != http.NoBody {
+		body.ReadCloser = r.Body
+		r = r.WithContext(r.Context()) // a copy
+		r.Body = body
+	}
 	defer func() { passed.End(failed) }()
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(p *httputil.ProxyRequest) { p.Out.URL = &url.URL{Scheme: "http", Host: "upstream"} },
@@ -206,9 +213,12 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 			failed = err.Error()
 			span.Fail(observe.Other, failed)
 			refused, ok := model.AsError(err)
+			broke := body.broke(r.Context())
 			switch {
 			case ok:
 				a.fail(w, r, refused)
+			case broke != nil:
+				a.fail(w, r, door.Unread(broke))
 			case r.Context().Err() != nil:
 				a.fail(w, r, context.Cause(r.Context()))
 			default:
@@ -234,6 +244,37 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 		_ = http.NewResponseController(w).EnableFullDuplex()
 	}
 	proxy.ServeHTTP(w, r)
+}
+
+// A passing body is a client's, on its way to an upstream.
+type passing struct {
+	io.ReadCloser
+	reading sync.Mutex
+	why     atomic.Pointer[error] // why it could not be read to its end
+}
+
+// Read implements [io.Reader].
+func (p *passing) Read(b []byte) (int, error) {
+	p.reading.Lock()
+	defer p.reading.Unlock()
+	n, err := p.ReadCloser.Read(b)
+	if err != nil && err != io.EOF && err != http.ErrBodyReadAfterClose {
+		p.why.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// broke returns why it could not be read to its end; nil where it could. A read that fails
+// ends the context of its request before it says so.
+func (p *passing) broke(ctx context.Context) error {
+	if ctx.Err() != nil {
+		p.reading.Lock()
+		defer p.reading.Unlock()
+	}
+	if why := p.why.Load(); why != nil {
+		return *why
+	}
+	return nil
 }
 
 // relayIdle is how long an upstream may say nothing in the middle of an answer

@@ -169,6 +169,37 @@ func TestCompression(t *testing.T) {
 	}
 }
 
+// An upload that breaks off is said to, whichever way it goes. It also ends the context of its
+// request, for which nobody was told anything, and net/http made 200 of that.
+func TestRelayedBodyBreaksOff(t *testing.T) {
+	d := open(t, nil, (&recorder{}).model(t, "*"))
+	for name, sent := range map[string]string{
+		"small":   "Content-Length: 1000\r\n\r\nabc",
+		"large":   "Content-Length: 1000000\r\n\r\n" + strings.Repeat("abc", 100_000),
+		"chunked": "Transfer-Encoding: chunked\r\n\r\n5\r\nab",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := io.WriteString(c, "POST /v1/files HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\n"+sent); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.(*net.TCPConn).CloseWrite()
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if said, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusBadRequest || !strings.Contains(string(said), "could not be read") {
+				t.Errorf("%s %s", res.Status, said)
+			}
+		})
+	}
+}
+
 // A WebSocket passes in both directions after the upstream has agreed to it.
 func TestUpgrade(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
