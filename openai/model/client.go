@@ -187,6 +187,9 @@ func (c *Client) post(ctx context.Context, parts [][]byte) (*http.Response, erro
 		req.Header[name] = slices.Clone(values)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if req.Header.Get("Accept-Encoding") == "" {
+		req.Header.Set("Accept-Encoding", "identity") // where nothing is said, any will do
+	}
 	if c.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.Key)
 	}

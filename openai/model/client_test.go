@@ -1,6 +1,7 @@
 package model
 
 import (
+	"compress/gzip"
 	"context"
 	"io"
 	"net/http"
@@ -35,6 +36,33 @@ func TestClient(t *testing.T) {
 	if got.URL.Path != "/v1/chat/completions" || got.Header.Get("Authorization") != "Bearer sk-test" || got.Header.Get("X-Org") != "o" ||
 		body != `{"model":"m","stream":true}` || got.ContentLength != int64(len(body)) {
 		t.Errorf("asked %s %v %q", got.URL, got.Header, body)
+	}
+}
+
+// An answer is asked for as it is, since any encoding will do for a server that is told
+// nothing (RFC 9110, section 12.5.3). One that is compressed all the same is called so.
+func TestClientTakesNothingCompressed(t *testing.T) {
+	always := false
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		var out io.Writer = w
+		if always || r.Header.Get("Accept-Encoding") != "identity" {
+			w.Header().Set("Content-Encoding", "gzip")
+			packed := gzip.NewWriter(w)
+			defer packed.Close()
+			out = packed
+		}
+		io.WriteString(out, delta(`{"role":"assistant","content":"Hello"}`)+"data: [DONE]\n\n")
+	}))
+	defer srv.Close()
+	c := &Client{BaseURL: srv.URL}
+	if r, err := c.Ask(t.Context(), nil, Listener{}); err != nil || r.Text() != "Hello" {
+		t.Errorf("%v, %v", r, err)
+	}
+	always = true
+	_, err := c.Ask(t.Context(), nil, Listener{})
+	if e, ok := err.(*Error); !ok || e.Code != CodeUpstreamInvalid || !strings.Contains(e.Message, "compressed (Content-Encoding: gzip)") {
+		t.Errorf("error %v", err)
 	}
 }
 

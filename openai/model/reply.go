@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -103,6 +104,9 @@ func givenUp(choice *rawjson.Object, finish string) error {
 // stream: some upstreams answer a request for one with JSON, or the other way
 // round, and proxies lose content types.
 func (a *answer) readReply(l Listener) (*Reply, error) {
+	if encoding := a.resp.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, invalidReply(fmt.Sprintf("is compressed (Content-Encoding: %s), though it was asked for as it is", clip.Text(encoding, 40)), nil)
+	}
 	kind, _, _ := strings.Cut(a.resp.Header.Get("Content-Type"), ";")
 	if strings.EqualFold(strings.TrimSpace(kind), "text/event-stream") {
 		return a.readAnyStream(a.body, l)

@@ -65,6 +65,10 @@ func (u *Upstream) NewRequest(ctx context.Context, r Request) (*http.Request, er
 		Header:     make(http.Header, len(r.Header)+len(u.header)+1),
 	}).WithContext(ctx)
 	copyHeader(req.Header, r, r.ClientCredentials && !u.HasKey)
+	if !r.Relay {
+		// Where nothing is said, any encoding will do (RFC 9110, section 12.5.3).
+		req.Header["Accept-Encoding"] = uncompressed
+	}
 	maps.Copy(req.Header, u.header)
 	if host := u.header.Get("Host"); host != "" { // a request has it beside its header
 		req.Host = host
@@ -86,6 +90,9 @@ func (u *Upstream) NewRequest(ctx context.Context, r Request) (*http.Request, er
 	setBody(req, r)
 	return req, nil
 }
+
+// uncompressed is how an answer comes that is read here. Nobody changes what is in it.
+var uncompressed = []string{"identity"}
 
 func setBody(req *http.Request, r Request) {
 	if r.Body == http.NoBody {

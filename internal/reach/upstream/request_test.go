@@ -61,6 +61,7 @@ func TestNewRequestHeader(t *testing.T) {
 	}
 	common := map[string]string{
 		"Accept":           "text/event-stream",
+		"Accept-Encoding":  "identity",
 		"Content-Type":     "application/json",
 		"Openai-Beta":      "assistants=v2|realtime=v1",
 		"User-Agent":       "openai-python",
