@@ -160,9 +160,15 @@ func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, route *door.Rout
 		ctx, cancel = who.Until(ctx)
 		defer cancel()
 	}
+	client := r.Context()
 	r = r.WithContext(ctx)
 	g.warn(w, r, route, who)
 	route.Serve(w, r, who)
+	if out.status == 0 && client.Err() != nil {
+		// Nobody is there to be told, or a client that has closed its half: to net/http they
+		// are one. The latter would take the 200 that is made of no answer for one.
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // shed refuses what would be too much for the memory.

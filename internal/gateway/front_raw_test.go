@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -80,5 +82,34 @@ func TestNothingButTheKeySaysWhoAsks(t *testing.T) {
 		if redirected := status == http.StatusMovedPermanently || status == http.StatusTemporaryRedirect; status != tt.status && (!redirected || tt.status != 401) {
 			t.Errorf("%s: %d, want %d", tt.name, status, tt.status)
 		}
+	}
+}
+
+// TestHalfClosed: a client that closes its half of a connection when it has asked is taken for
+// one that left, and finds the connection broken: it was told 200, with nothing behind it.
+func TestHalfClosed(t *testing.T) {
+	asked, left := make(chan struct{}), make(chan struct{})
+	model := web(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		close(asked)
+		<-r.Context().Done()
+		close(left)
+	}))
+	url := serve(t, build(t, func(f *config.File) { f.Models = []upstream.Model{{Match: "*", BaseURL: model + "/v1"}} })).url
+	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+	body := `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
+	fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	<-asked
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	<-left
+	if answer, _ := io.ReadAll(c); len(answer) > 0 {
+		t.Errorf("the client is told %q", answer)
 	}
 }

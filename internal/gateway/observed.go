@@ -259,6 +259,14 @@ func (w *watchedWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// Write implements [http.ResponseWriter].
+func (w *watchedWriter) Write(p []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(p)
+}
+
 // Unwrap lets [http.ResponseController] find what the server has.
 func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
