@@ -265,7 +265,9 @@ func copyHeader(dst http.Header, r Request, credentials bool) {
 		case droppedHeaders[folded], hasDroppedPrefix(folded), slices.Contains(listed, folded):
 		case credentialHeaders[folded] && !credentials:
 		case folded == "Accept-Encoding" && !r.Relay:
-		case folded == "Idempotency-Key" && !r.Relay: // of the client's one request, not of our many
+		case (folded == "Idempotency-Key" || folded == "X-Idempotency-Key") && !r.Relay:
+			// Of the client's one request, not of our many. By either name a transport sends
+			// again what may have arrived.
 		case folded == wsProtocols && !credentials:
 			if kept := withoutKeys(values); len(kept) > 0 {
 				dst[name] = kept

@@ -41,6 +41,7 @@ func TestNewRequestHeader(t *testing.T) {
 		"Cookie":                 {"session=client"},
 		"Host":                   {"gateway.test"},
 		"Idempotency-Key":        {"7"},
+		"X-Idempotency-Key":      {"8"},
 		"Openai-Beta":            {"assistants=v2", "realtime=v1"},
 		"Openai-Organization":    {"org-client"},
 		"Origin":                 {"http://gateway.test"},
@@ -74,7 +75,7 @@ func TestNewRequestHeader(t *testing.T) {
 		"Sec-Websocket-Protocol": "realtime, openai-insecure-api-key.client, openai-beta.realtime-v1",
 	}
 	noKeys := map[string]string{"Sec-Websocket-Protocol": "realtime, openai-beta.realtime-v1"}
-	relay := map[string]string{"Accept-Encoding": "gzip, br", "Idempotency-Key": "7", "Connection": "Upgrade", "Upgrade": "websocket"}
+	relay := map[string]string{"Accept-Encoding": "gzip, br", "Idempotency-Key": "7", "X-Idempotency-Key": "8", "Connection": "Upgrade", "Upgrade": "websocket"}
 
 	plain := upstream.Model{BaseURL: "http://a.test/v1"}
 	keyed := upstream.Model{BaseURL: "http://a.test/v1", APIKey: secret.New("own")}
