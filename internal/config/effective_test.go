@@ -208,6 +208,7 @@ models:
     headers:
       X-Anything: "***"
       X-Filled: "***"
+    offer: always
     timeout: 10m
     idle_timeout: 5m
 dialects: []

@@ -135,8 +135,8 @@ log: {level: debug, format: json, levels: {mcp: warn}}
 		AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
 		Auth:           caller.Config{APIKeys: []secret.Text{secret.New("fedcba9876543210: {x}")}},
 		Models: []upstream.Model{
-			{Match: "gpt-*", BaseURL: "https://session.example.com/v1", APIKey: secret.New("fedcba9876543210: {x}"), Dialect: "openai", Timeout: 5 * time.Minute, Idle: 90 * time.Second},
-			{Match: "*", BaseURL: "http://localhost:11434/v1", Name: "qwen3", Headers: secret.Map(map[string]string{"X-Number": "7"}), Timeout: 10 * time.Minute, Idle: 5 * time.Minute},
+			{Match: "gpt-*", BaseURL: "https://session.example.com/v1", APIKey: secret.New("fedcba9876543210: {x}"), Dialect: "openai", Offer: "always", Timeout: 5 * time.Minute, Idle: 90 * time.Second},
+			{Match: "*", BaseURL: "http://localhost:11434/v1", Name: "qwen3", Offer: "always", Headers: secret.Map(map[string]string{"X-Number": "7"}), Timeout: 10 * time.Minute, Idle: 5 * time.Minute},
 		},
 		MCPServers: map[string]servers.Config{
 			"files": {

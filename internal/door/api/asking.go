@@ -85,8 +85,23 @@ type about struct {
 	turn bool
 }
 
-// notAsked is why tools are withheld from a request that wants none.
-const notAsked = "tool_choice is none"
+// Why tools are withheld from a request that wants none, and from one whose model gets
+// those that are named.
+const (
+	notAsked = "tool_choice is none"
+	notNamed = "models[].offer is named, and the request names no server"
+)
+
+// about says what is to be known of a request, and of its model.
+func (a *API) about(request asking) about {
+	said := request.about()
+	if said.withhold == "" && len(said.servers) == 0 {
+		if up, err := a.upstream(said.model); err == nil && up.OffersNamed {
+			said.withhold = notNamed
+		}
+	}
+	return said
+}
 
 // ask returns the route of one of the wires.
 func (a *API) ask(on wire) onceRoute {
@@ -125,7 +140,7 @@ func (a *API) answer(on wire, w http.ResponseWriter, r *http.Request, who caller
 
 // respond answers a request that was admitted.
 func (a *API) respond(on wire, w http.ResponseWriter, r *http.Request, request asking, who caller.Caller, run *idempotency.Run) error {
-	said := request.about()
+	said := a.about(request)
 	why, err := said.withheld(w.Header())
 	if err != nil {
 		return err

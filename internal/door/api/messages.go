@@ -137,7 +137,7 @@ func (a *API) count(r *http.Request, who caller.Caller, body []byte) (int, error
 		return 0, err
 	}
 	defer leave()
-	said := messagesAsking{Request: request}.about()
+	said := a.about(messagesAsking{Request: request})
 	want, err := said.want()
 	if err != nil {
 		return 0, err

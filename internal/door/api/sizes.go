@@ -55,7 +55,7 @@ func (a *API) sized(w http.ResponseWriter, r *http.Request, who caller.Caller, o
 		return nil, err
 	}
 	q := &sized{responsesAsking: request.(responsesAsking), body: body, list: &dragoman.List{}}
-	said := q.about()
+	said := a.about(q.responsesAsking)
 	if q.leave, err = a.admit(r.Context(), who, policy.Model, said.model); err != nil {
 		return nil, err
 	}

@@ -24,11 +24,18 @@ type Model struct {
 	Headers map[string]secret.Text `yaml:"headers" doc:"HTTP headers sent with each request, such as api-key."`
 	Wires   []string               `yaml:"wires" doc:"Which APIs the upstream speaks, of chat, responses and messages. With responses, requests of the Responses API go to its own, with the tools of MCP servers beside its hosted ones; without chat, those of the Chat and the Messages API do, too. A request of the Messages API that names none of the MCP servers goes as it is to an upstream that speaks it. With [chat] everything goes over Chat. Where neither chat nor responses is named, chat is meant, too: one of the two it takes for tools of MCP servers. Default: chat, responses at OpenAI and Azure OpenAI, and messages at Anthropic."`
 	Context int                    `yaml:"context_window" max:"100000000" doc:"How many tokens the model reads, for clients that ask, such as Codex, and those of Anthropic's API. Codex is told 128000 where it is not set, the others nothing."`
+	Offer   string                 `yaml:"offer" enum:"always,named" doc:"When the tools of MCP servers are offered. always; or named: only to requests that name servers, as for a model that clients ask for titles and summaries. A tool of hosted.web_search is one of a server, too."`
 	Results result.Form            `yaml:"results" doc:"How results of tools look to this model, where it differs from the section results."`
 	Price   usage.Price            `yaml:"price" doc:"What a million tokens cost, in the currency of your choice, for dragoman usage and for budgets of money."`
 	Timeout time.Duration          `yaml:"timeout" doc:"Longest wait for the first byte of an answer; without streaming that is the whole answer."`
 	Idle    time.Duration          `yaml:"idle_timeout" doc:"Longest time that the upstream may send nothing in the middle of an answer."`
 }
+
+// Values of Offer of a [Model].
+const (
+	OfferAlways = "always"
+	OfferNamed  = "named"
+)
 
 // DefaultTimeout is the Timeout of a [Model] that has none; OpenAI's own
 // clients wait as long.
@@ -45,6 +52,9 @@ const DefaultContext = 128_000
 func (m *Model) SetDefaults() {
 	if m.Match == "" {
 		m.Match = "*"
+	}
+	if m.Offer == "" {
+		m.Offer = OfferAlways
 	}
 	if m.Timeout == 0 {
 		m.Timeout = DefaultTimeout

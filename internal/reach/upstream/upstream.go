@@ -242,6 +242,8 @@ type Upstream struct {
 	Results result.Form
 	// Context is how many tokens its models read.
 	Context int
+	// OffersNamed says that its models are offered tools only where a request names servers.
+	OffersNamed bool
 	// Idle is how long it may send nothing in the middle of an answer.
 	Idle time.Duration
 	// Rehearsal reports that this is the built-in model.
@@ -290,6 +292,8 @@ func newUpstream(m Model) (*Upstream, error) {
 		match:     m.Match,
 		name:      m.Name,
 		header:    make(http.Header, len(m.Headers)+1),
+
+		OffersNamed: m.Offer == OfferNamed,
 	}
 	if !m.APIKey.IsZero() {
 		u.header.Set("Authorization", "Bearer "+m.APIKey.Reveal())
