@@ -221,6 +221,7 @@ type (
 		N int `json:",string"`
 	}
 	oddName struct {
+		//lint:ignore SA5008 a name that encoding/json does not take is what is tried
 		N int `json:"user's"`
 	}
 	misspeltTag struct {

@@ -13,6 +13,7 @@ import (
 // golang.org/x/net, which takes its place, only what was refused. t must not have been used.
 func SendOnce(t *http.Transport) {
 	if t.ForceAttemptHTTP2 || t.Protocols != nil && t.Protocols.HTTP2() {
+		//lint:ignore SA1019 what is there instead is the one of net/http
 		_, _ = http2.ConfigureTransports(t) // fails where one has been put in place already
 	}
 }
