@@ -76,57 +76,23 @@ func (t *Thread) Restore(ctx context.Context) error {
 		if asked != nil && i == len(h.messages)-1 && h.keys[i] != nil && (kept == nil || kept.Open != nil) {
 			break // the message that asked
 		}
-		var now []*rawjson.Object
-		end := i
-		if kept != nil && kept.Open != nil {
-			parts, behind, err := h.parts(i)
+		whole, better := t.Request.Whole[i]
+		switch {
+		case kept == nil && answersOne(h.objects[i], placed): // somebody else spoke before it
+		case kept == nil && better:
+			t.Dialogue.AddHidden(whole...)
+		case kept == nil:
+			t.Dialogue.Add(h.messages[i], h.objects[i])
+		case kept.Open == nil:
+			t.Dialogue.More = t.Dialogue.More || kept.More
+			t.Dialogue.AddHidden(append(slices.Clone(kept.Hidden), kept.Final)...)
+		default:
+			behind, goesOn, err := t.restoreOpen(h, i, kept, asked, placed)
 			if err != nil {
 				return err
 			}
-			if parts != nil {
-				for k, p := range parts {
-					t.restorePart(h, p, k == len(parts)-1 && behind == len(h.messages)-1)
-				}
-				for _, id := range callIDs(h.objects[i]) {
-					placed[id] = true
-				}
-				i = behind
-				t.restoreBroken(h, i)
+			if i = behind; goesOn {
 				continue
-			}
-			now, end = h.spread(i, kept.Open)
-			if kept.Resumed || kept.Open.Waits() {
-				if next := t.goesOn(h, end, asked); next > end {
-					i = next - 1
-					continue
-				}
-			}
-		}
-		if kept == nil {
-			if len(placed) > 0 && isTool(h.objects[i]) {
-				if id, _ := rawjson.String(h.objects[i].Get("tool_call_id")); placed[id] {
-					t.restoreBroken(h, i)
-					continue // somebody else spoke before it
-				}
-			}
-			if whole, ok := t.Request.Whole[i]; ok {
-				t.Dialogue.AddHidden(whole...)
-			} else {
-				t.Dialogue.Add(h.messages[i], h.objects[i])
-			}
-			t.restoreBroken(h, i)
-			continue
-		}
-		t.Dialogue.More = t.Dialogue.More || kept.More
-		if kept.Open == nil {
-			t.Dialogue.AddHidden(append(slices.Clone(kept.Hidden), kept.Final)...)
-			continue
-		}
-		i = end
-		t.reopen(h, kept, now, i == len(h.messages)-1)
-		for _, call := range kept.Open.Calls {
-			if !call.Ours() {
-				placed[call.Client] = true
 			}
 		}
 		t.restoreBroken(h, i)
@@ -137,6 +103,48 @@ func (t *Thread) Restore(ctx context.Context) error {
 		t.reopen(h, asked, nil, true)
 	}
 	return t.takeUp(h.turns[requestKey(t.Request.Digest)])
+}
+
+// restoreOpen puts a turn that was open in the place of the messages from i on in which the
+// client has it, and returns the last of them. The client's calls in it are placed then. A
+// turn that goes on in the next message is left to that, which has all of it.
+func (t *Thread) restoreOpen(h *history, i int, kept, asked *memory.Turn, placed map[string]bool) (behind int, goesOn bool, err error) {
+	parts, behind, err := h.parts(i)
+	if err != nil {
+		return 0, false, err
+	}
+	if parts != nil {
+		for k, p := range parts {
+			t.restorePart(h, p, k == len(parts)-1 && behind == len(h.messages)-1)
+		}
+		for _, id := range callIDs(h.objects[i]) {
+			placed[id] = true
+		}
+		return behind, false, nil
+	}
+	now, behind := h.spread(i, kept.Open)
+	if kept.Resumed || kept.Open.Waits() {
+		if next := t.goesOn(h, behind, asked); next > behind {
+			return next - 1, true, nil
+		}
+	}
+	t.Dialogue.More = t.Dialogue.More || kept.More
+	t.reopen(h, kept, now, behind == len(h.messages)-1)
+	for _, call := range kept.Open.Calls {
+		if !call.Ours() {
+			placed[call.Client] = true
+		}
+	}
+	return behind, false, nil
+}
+
+// answersOne reports whether a message is the result of one of calls.
+func answersOne(o *rawjson.Object, calls map[string]bool) bool {
+	if len(calls) == 0 || !isTool(o) {
+		return false
+	}
+	id, _ := rawjson.String(o.Get("tool_call_id"))
+	return calls[id]
 }
 
 // restorePart puts a part of a message of the client's in its place, with its results.
