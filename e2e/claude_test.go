@@ -133,7 +133,7 @@ func TestClaudeCodeWindow(t *testing.T) {
 	g, up, log := agentGateway(t, func(c map[string]any, _ *exec.Cmd) {
 		c["models"].([]any)[0].(map[string]any)["context_window"] = 150_000
 	})
-	c := startClaude(t, g, "CLAUDE_CODE_MAX_CONTEXT_TOKENS=150000") // beyond which it does not ask at all
+	c := startClaude(t, g)
 	prompt := strings.Repeat("word ", 18_000)
 	for n := range rounds {
 		prompt += fmt.Sprintf("\nTHEN\nCALL tools__echo {\"n\":%d}", n)

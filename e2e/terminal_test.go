@@ -40,10 +40,19 @@ type terminal struct {
 // sitDown starts dragoman at a pseudo terminal of 100 columns.
 func sitDown(t *testing.T, env []string, args ...string) *terminal {
 	t.Helper()
-	term := &terminal{t: t, more: make(chan struct{}, 1), done: make(chan struct{}), home: t.TempDir()}
-	term.cmd = exec.Command(binary(t), args...)
-	term.cmd.Dir = term.home
-	term.cmd.Env = append(append(cleanEnv(t), "HOME="+term.home, "TERM=xterm-256color"), env...)
+	home := t.TempDir()
+	cmd := exec.Command(binary(t), args...)
+	cmd.Dir, cmd.Env = home, append(append(cleanEnv(t), "HOME="+home), env...)
+	term := sitBefore(t, cmd)
+	term.home = home
+	return term
+}
+
+// sitBefore starts a program at one.
+func sitBefore(t *testing.T, cmd *exec.Cmd) *terminal {
+	t.Helper()
+	term := &terminal{t: t, cmd: cmd, more: make(chan struct{}, 1), done: make(chan struct{})}
+	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
 	f, err := pty.StartWithSize(term.cmd, &pty.Winsize{Rows: 30, Cols: 100})
 	if err != nil {
 		missing(t, "a pseudo terminal: %v", err)

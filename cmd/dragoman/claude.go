@@ -94,14 +94,10 @@ func ownAddress(file *config.File) string {
 	return scheme(file) + net.JoinHostPort(host, port)
 }
 
-// Windows of a model, in tokens. Claude Code takes each model for one that reads 200,000,
-// unless it is told otherwise, and summarises 33,000 before the end. It takes 100,000 for a
-// smaller window, so that below 90,000 what it is told comes too late (measured with
-// 2.1.332, docs/claude-code.md).
-const (
-	leastWindow = 90_000
-	usualWindow = 200_000
-)
+// leastWindow is how many tokens a model has to read that Claude Code is told of: it
+// summarises 33,000 before the end, and its own instructions and tools take 20,000, so that
+// with a smaller window it does little else (docs/claude-code.md).
+const leastWindow = 90_000
 
 // claudeEnvironment returns the variables by name. Where one of the models is left out,
 // Claude Code asks for one that is not there, in the background. The window is how many
@@ -114,10 +110,11 @@ func claudeEnvironment(base, key, model string, window int) *rawjson.Object {
 		o.Set(name, rawjson.Quote(model))
 	}
 	if window >= leastWindow {
-		o.Set("CLAUDE_CODE_AUTO_COMPACT_WINDOW", rawjson.Quote(strconv.Itoa(window)))
-	}
-	if window > usualWindow {
-		o.Set("CLAUDE_CODE_MAX_CONTEXT_TOKENS", rawjson.Quote(strconv.Itoa(window)))
+		// The second is ignored for names that begin with "claude-"; without it Claude Code takes
+		// any other for one that reads a million, and says so at each start.
+		for _, name := range []string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW", "CLAUDE_CODE_MAX_CONTEXT_TOKENS"} {
+			o.Set(name, rawjson.Quote(strconv.Itoa(window)))
+		}
 	}
 	return o
 }

@@ -25,8 +25,6 @@ func gatewayStub(t *testing.T) *httptest.Server {
 			_, _ = io.WriteString(w, `{"data":[],"has_more":false,"first_id":"first","last_id":"last"}`)
 		case r.URL.Path == "/v1/models/long":
 			_, _ = io.WriteString(w, `{"type":"model","id":"long","max_input_tokens":262144}`)
-		case r.URL.Path == "/v1/models/fair":
-			_, _ = io.WriteString(w, `{"type":"model","id":"fair","max_input_tokens":131072}`)
 		case r.URL.Path == "/v1/models/short":
 			_, _ = io.WriteString(w, `{"type":"model","id":"short","max_input_tokens":32768}`)
 		case r.URL.Path == "/v1/messages/count_tokens" && !bytes.Contains(body, []byte(`"model":"other"`)):
@@ -72,8 +70,7 @@ func TestClaude(t *testing.T) {
 	}
 	for model, want := range map[string][]string{
 		"long":  {"export CLAUDE_CODE_AUTO_COMPACT_WINDOW='262144'\n", "export CLAUDE_CODE_MAX_CONTEXT_TOKENS='262144'\n"},
-		"fair":  {"export CLAUDE_CODE_AUTO_COMPACT_WINDOW='131072'\n"},
-		"short": nil, // Claude Code would take it for a longer one
+		"short": nil, // Claude Code would hardly do anything but summarise
 	} {
 		out, err := claude(t, "--model", model, "--url", s.URL)
 		if err != nil || strings.Count(out, "CLAUDE_CODE_") != len(want) {

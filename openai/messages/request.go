@@ -360,11 +360,11 @@ func (r *Request) readThinking() error {
 		return model.Invalid("thinking", "thinking: must be an object.")
 	}
 	switch kind, _ := rawjson.String(o.Get("type")); kind {
-	case "enabled", "adaptive":
+	case "enabled", "adaptive", "between_tools":
 		r.thinks = true
 	case "disabled":
 	default:
-		return model.Invalid("thinking.type", "thinking.type: must be enabled, adaptive or disabled.")
+		return model.Invalid("thinking.type", "thinking.type: must be enabled, adaptive, between_tools or disabled.")
 	}
 	display, _ := rawjson.String(o.Get("display"))
 	r.omitted = display == "omitted"
@@ -386,6 +386,14 @@ func (r *Request) Flags(values []string) {
 			}
 		}
 	}
+}
+
+// Beside reports whether a request has nothing of what agents send with each turn of a
+// conversation: tools, what the model is to think, and how its context is managed. Claude
+// Code asks so for a title, or whether a call is safe.
+func (r *Request) Beside() bool {
+	tools, _ := rawjson.Elements(r.object.Get("tools"))
+	return len(tools) == 0 && !r.thinks && rawjson.IsNull(r.object.Get("context_management"))
 }
 
 // Rename gives the request the name by which the upstream knows its model. Model keeps

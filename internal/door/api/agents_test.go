@@ -14,7 +14,7 @@ import (
 // by what else they say. Requests of others that are the same are two.
 func TestRequestsThatAgentsSendAgain(t *testing.T) {
 	const turn = `{"model":"m","stream":true,"input":"Go","client_metadata":{"turn_id":"t1","try":"%d"}}`
-	const message = `{"model":"m","max_tokens":100,"stream":%s,"messages":[{"role":"user","content":"Go"}]}`
+	const message = `{"model":"m","max_tokens":100,"stream":%s,"tools":[{"name":"Bash","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"Go"}]}`
 	const talk = `{"model":"m","stream":true,"messages":[{"role":"user","content":"Go"}]}`
 	for _, tt := range []struct {
 		name, path    string

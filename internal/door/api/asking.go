@@ -377,5 +377,5 @@ func opencodeSession(r *http.Request) string {
 func retried(r *http.Request, said about) bool {
 	n := r.Header.Get("X-Stainless-Retry-Count")
 	return n != "" && n != "0" || said.turn || opencodeSession(r) != "" ||
-		!said.stream && r.Header.Get("X-Claude-Code-Session-Id") != "" // what failed in a stream it asks without one
+		!said.stream && said.withhold == "" && fromClaudeCode(r) // what failed in a stream it asks without one
 }

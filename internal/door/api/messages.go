@@ -36,8 +36,11 @@ var messagesWire = wire{name: "messages", form: messages.WriteError, idHeader: "
 		return nil, err
 	}
 	request.Flags(r.Header.Values("Anthropic-Beta"))
-	return messagesAsking{request, a.State.Seals}, nil
+	return messagesAsking{request, a.State.Seals, fromClaudeCode(r) && request.Beside()}, nil
 }}
+
+// fromClaudeCode reports whether Claude Code makes a request.
+func fromClaudeCode(r *http.Request) bool { return r.Header.Get("X-Claude-Code-Session-Id") != "" }
 
 // namesServers reports whether a request names MCP servers by labels of ours: an entry
 // of mcp_servers that is not an address of somebody else's, or a toolset without one.
@@ -74,11 +77,16 @@ func namesServers(body []byte) bool {
 // A messagesAsking is a request to POST /v1/messages that is answered here.
 type messagesAsking struct {
 	*messages.Request
-	seals *seal.Ring
+	seals  *seal.Ring
+	beside bool // an agent asks it beside its conversation
 }
 
 func (m messagesAsking) about() about {
-	return about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, search: m.Search, withhold: m.Withhold()}
+	said := about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, search: m.Search, withhold: m.Withhold()}
+	if m.beside && said.withhold == "" && len(said.servers) == 0 {
+		said.withhold = "Claude Code asks it beside its conversation"
+	}
+	return said
 }
 
 func (m messagesAsking) rename(model string) { m.Rename(model) }
@@ -137,7 +145,7 @@ func (a *API) count(r *http.Request, who caller.Caller, body []byte) (int, error
 		return 0, err
 	}
 	defer leave()
-	said := a.about(messagesAsking{Request: request})
+	said := a.about(messagesAsking{Request: request, beside: fromClaudeCode(r) && request.Beside()})
 	want, err := said.want()
 	if err != nil {
 		return 0, err

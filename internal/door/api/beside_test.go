@@ -1,0 +1,43 @@
+package api
+
+import (
+	"strings"
+	"testing"
+)
+
+// What Claude Code asks beside its conversation, a title or whether a call is safe, has no
+// tools of its own, and gets none of ours; its conversation has them, be they its only ones.
+func TestClaudeCodeBeside(t *testing.T) {
+	up := &recorder{}
+	d := open(t, nil, up.model(t, "m"))
+	const claude = "X-Claude-Code-Session-Id"
+	for _, tt := range []struct {
+		name, more string
+		headers    []string
+		offered    bool
+	}{
+		{"a title", `,"tools":[],"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}},"stream":true`, []string{claude, "a"}, false},
+		{"whether a call is safe", `,"stop_sequences":["</block>"],"thinking":{"type":"disabled"}`, []string{claude, "a"}, false},
+		{"a turn", `,"tools":[{"name":"Bash","input_schema":{"type":"object"}}]`, []string{claude, "a"}, true},
+		{"a turn without tools of its own", `,"tools":[],"thinking":{"type":"adaptive","display":"updates"},"context_management":{"edits":[]}`, []string{claude, "a"}, true},
+		{"a turn that names a server", `,"mcp_servers":[{"name":"weather"}]`, []string{claude, "a"}, true},
+		{"somebody else", `,"tools":[]`, nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for path, max := range map[string]string{"/v1/messages": `"max_tokens":9,`, "/v1/messages/count_tokens": ""} {
+				body := `{"model":"m",` + max + `"messages":[{"role":"user","content":"Hi"}]`
+				bare := len(d.do("POST", path, body+`,"tool_choice":{"type":"none"}}`).body)
+				a := d.do("POST", path, body+tt.more+"}", tt.headers...)
+				if path != "/v1/messages" {
+					if a.status != 200 || (len(a.body) > bare) != tt.offered {
+						t.Errorf("it counts %s", a.body)
+					}
+					continue
+				}
+				if got := up.last(t); strings.Contains(got.body, "weather__get") != tt.offered || (a.header.Get("X-Dragoman-Tools") == "") != tt.offered {
+					t.Errorf("%q, sent %s", a.header.Get("X-Dragoman-Tools"), got.body)
+				}
+			}
+		})
+	}
+}
