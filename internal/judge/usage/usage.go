@@ -81,10 +81,10 @@ type Book struct {
 
 	mu      sync.Mutex
 	pending map[place]Sum
-	names   map[string]string // of callers, which are not known to be written
-	said    map[string]int64  // on which day since 1970 they were to be written last
-	timer   *time.Timer       // runs while something is pending
-	writing sync.WaitGroup
+	names   map[string]string          // of callers, which are not known to be written
+	said    map[string]int64           // on which day since 1970 they were to be written last
+	timer   *time.Timer                // runs while something is pending
+	writing map[chan struct{}]struct{} // what is being written; each is closed once that is over
 	closed  bool
 
 	spending spending
@@ -95,7 +95,7 @@ func New(db *store.DB, log *slog.Logger) *Book {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Book{db: db, log: log, pending: map[place]Sum{}, names: map[string]string{}, said: map[string]int64{}}
+	return &Book{db: db, log: log, pending: map[place]Sum{}, names: map[string]string{}, said: map[string]int64{}, writing: map[chan struct{}]struct{}{}}
 }
 
 // hour numbers the hours since 1970, in UTC.
@@ -173,10 +173,34 @@ func (b *Book) flush() {
 	}
 	b.pending = map[place]Sum{}
 	b.spending.sent(of)
-	b.writing.Add(1)
+	written := b.begin()
 	b.mu.Unlock()
-	defer b.writing.Done()
+	defer written()
 	b.keep(of)
+}
+
+// begin notes that something is being written until the function is called that it
+// returns. mu is held.
+func (b *Book) begin() (written func()) {
+	over := make(chan struct{})
+	b.writing[over] = struct{}{}
+	return func() {
+		b.mu.Lock()
+		delete(b.writing, over)
+		b.mu.Unlock()
+		close(over)
+	}
+}
+
+// settle waits for what is being written now, and for nothing that begins meanwhile: who
+// asks often, beside much that is used, comes to an end.
+func (b *Book) settle() {
+	b.mu.Lock()
+	writing := slices.Collect(maps.Keys(b.writing))
+	b.mu.Unlock()
+	for _, over := range writing {
+		<-over
+	}
 }
 
 // keep writes a batch, and again where it cannot be, or is not known to be, written: the
@@ -253,8 +277,9 @@ func add(tx *store.Tx, period, hours int64, k Key, s Sum) error {
 func (b *Book) Once(words string, until time.Time, f func()) {
 	b.mu.Lock()
 	closed := b.closed
+	var written func()
 	if !closed {
-		b.writing.Add(1)
+		written = b.begin()
 	}
 	b.mu.Unlock()
 	if closed {
@@ -269,7 +294,7 @@ func (b *Book) Once(words string, until time.Time, f func()) {
 		first = n > 0
 		return err
 	}, func(err error) {
-		defer b.writing.Done()
+		defer written()
 		if first || err != nil {
 			f()
 		}
@@ -280,7 +305,7 @@ func (b *Book) Once(words string, until time.Time, f func()) {
 func (b *Book) Flush() {
 	if b != nil {
 		b.flush()
-		b.writing.Wait()
+		b.settle()
 	}
 }
 
@@ -296,4 +321,5 @@ func (b *Book) Close() {
 		b.timer.Stop()
 	}
 	b.mu.Unlock()
+	b.settle() // what began between the two
 }

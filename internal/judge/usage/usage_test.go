@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,6 +55,30 @@ func TestWrittenOnce(t *testing.T) {
 	if diff := cmp.Diff([]Row{{Sum: Sum{Calls: 2, Input: 10, Output: 20, Cost: 5}}}, read(t, db, Query{})); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// Several who read usage at once, while more is used, each find what was used before they
+// asked, and none ends the process by waiting.
+func TestManyFlush(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "usage.db"))
+	b := New(db, nil)
+	const readers, times = 16, 100
+	var all sync.WaitGroup
+	for i := range readers {
+		who := Key{Caller: fmt.Sprint("reader-", i)}
+		all.Go(func() {
+			for range times {
+				b.Add(who, Sum{Calls: 1})
+				b.Flush()
+			}
+			rows, err := Read(t.Context(), db, Query{Caller: who.Caller})
+			if err != nil || len(rows) != 1 || rows[0].Calls != times {
+				t.Errorf("%s: %v %v", who.Caller, rows, err)
+			}
+		})
+	}
+	all.Wait()
+	b.Close()
 }
 
 // What several processes add is added up, and what is pending at the end is written.
