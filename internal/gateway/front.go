@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
@@ -43,9 +45,23 @@ func (g *Gateway) Handler() http.Handler {
 		open.ServeHTTP(w, r)
 	})))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer g.broken(w, r)
 		bounds := g.now.Load().file.HTTP
 		deadline.Serve(checked, w, r, bounds.BodyTimeout, bounds.AnswerTimeout)
 	})
+}
+
+// broken says that what answers a request has panicked. The server cuts its connection, and
+// would tell at debug alone, among what clients do. It has to be deferred.
+func (g *Gateway) broken(w http.ResponseWriter, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p != http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
+		g.log.Error("what answers a request has panicked", "request", w.Header().Get(RequestHeader), "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	}
+	panic(http.ErrAbortHandler)
 }
 
 func plain(w http.ResponseWriter, status int, text string) {

@@ -1,13 +1,19 @@
 package gateway
 
 import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 )
@@ -56,5 +62,38 @@ func TestLogSaysWhoAndHowMuch(t *testing.T) {
 		if got := len(regexp.MustCompile(line).FindAllString(log, -1)); got != want {
 			t.Errorf("%d lines are %s, want %d, in\n%s", got, line, want, log)
 		}
+	}
+}
+
+// TestPanicIsLogged: who operates a gateway is told where what answers a request has panicked,
+// and not where an answer is cut on purpose.
+func TestPanicIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	file := config.Default()
+	file.Listen, file.Store.Path = "127.0.0.1:0", filepath.Join(t.TempDir(), "dragoman.db")
+	g, err := New(file, Options{
+		Lookup: func(string) (string, bool) { return "", false }, Version: "test",
+		Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, p := range map[string]any{"/panics": "nobody thought of it", "/cut": http.ErrAbortHandler} {
+		g.now.Load().routes.Handle(door.Route{Pattern: "GET " + path, Serve: func(http.ResponseWriter, *http.Request, caller.Caller) { panic(p) }})
+	}
+	server := httptest.NewUnstartedServer(g.Handler())
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
+	server.Start()
+	for _, path := range []string{"/panics", "/cut"} {
+		if res, err := http.Get(server.URL + path); err == nil {
+			t.Errorf("%s: %s, want the connection cut", path, res.Status)
+			_ = res.Body.Close()
+		}
+	}
+	server.Close()
+	g.Close()
+	if lines := regexp.MustCompile(`(?m)^.*panicked.*$`).FindAllString(log.String(), -1); len(lines) != 1 ||
+		!regexp.MustCompile(`level=ERROR .* request=req_\S+ method=GET path=/panics panic="nobody thought of it" stack=`).MatchString(lines[0]) {
+		t.Errorf("of panics is logged %q, in\n%s", lines, log.String())
 	}
 }
