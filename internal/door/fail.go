@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -19,6 +20,10 @@ type Form func(http.ResponseWriter, *model.Error)
 
 // OpenAI is the form of the OpenAI API.
 func OpenAI(w http.ResponseWriter, e *model.Error) { e.Write(w) }
+
+// loggedError bounds what a line of the log has of an error, in bytes: clients put names of
+// any length into one.
+const loggedError = 4 << 10
 
 // Fail answers with an error in a form, under an id that stands in the log as well, with
 // more. What the error does not say to clients is told to the log alone: it is our own
@@ -40,9 +45,9 @@ func Fail(log *slog.Logger, form Form, w http.ResponseWriter, r *http.Request, e
 	if told.ID = observe.RequestOf(r.Context()); told.ID == "" {
 		told.ID = model.NewRequestID()
 	}
-	line := []any{"request", told.ID, "path", r.URL.Path, "status", told.Status, "code", told.Code, "error", err}
+	line := []any{"request", told.ID, "path", r.URL.Path, "status", told.Status, "code", told.Code, "error", clip.Text(err.Error(), loggedError)}
 	if told.Err != nil && !strings.Contains(err.Error(), told.Err.Error()) {
-		line = append(line, "reason", told.Err)
+		line = append(line, "reason", clip.Text(told.Err.Error(), loggedError))
 	}
 	log.Warn("request refused", append(line, more...)...)
 	form(w, &told)

@@ -97,3 +97,21 @@ func TestPanicIsLogged(t *testing.T) {
 		t.Errorf("of panics is logged %q, in\n%s", lines, log.String())
 	}
 }
+
+// TestLongNamesAreCutInTheLog: what a client calls a model, or a server, takes a line of the
+// log that can be read, and not a megabyte of it.
+func TestLongNamesAreCutInTheLog(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	f := openFront(t, func(*config.File) {})
+	messages := []map[string]string{{"role": "user", "content": "SAY hi"}}
+	for _, path := range []string{"/v1/chat/completions", "/v1/messages", "/v1/embeddings"} {
+		f.ask("", "POST", path, map[string]any{"model": long, "max_tokens": 9, "messages": messages})
+	}
+	f.ask("", "POST", "/v1/chat/completions", map[string]any{"model": "x", "messages": messages, "tools": []any{map[string]any{"type": "mcp", "server_label": long}}})
+	f.close()
+	for line := range strings.Lines(f.log.String()) {
+		if len(line) > 16<<10 {
+			t.Errorf("a line has %d bytes: %.200s", len(line), line)
+		}
+	}
+}

@@ -20,10 +20,15 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
 	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
+
+// loggedName bounds what lines of the log have of a model's name, in bytes: any name will do
+// where an entry of models matches them all.
+const loggedName = 200
 
 // A wire is one of the APIs by which clients ask a model: all that is different about it.
 type wire struct {
@@ -275,7 +280,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		api = model.ResponsesAPI // which is what both speak
 	}
 	way := wayName(api)
-	log := s.Caller.Log(a.Log, slog.String("request", id), slog.String("model", said.model), slog.String("upstream_api", way))
+	log := s.Caller.Log(a.Log, slog.String("request", id), slog.String("model", clip.Text(said.model, loggedName)), slog.String("upstream_api", way))
 	client := s.ClientOf(api, a.of(r), log)
 	taped, sampled := tapeOf(request), *client
 	ask, can := s.Sampler(&sampled, 0, nil) // what servers ask the model is part of their calls

@@ -22,6 +22,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/wire/deadline"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -85,7 +86,7 @@ func (a *API) tellUntooled(w http.ResponseWriter, r *http.Request, name string) 
 		return
 	}
 	w.Header().Set("X-Dragoman-Tools", "withheld: "+path+" is passed on as it is")
-	a.Log.Warn("a request is passed on without the tools of MCP servers, which are offered where a request names one, and at /v1/chat/completions", "path", path, "model", name)
+	a.Log.Warn("a request is passed on without the tools of MCP servers, which are offered where a request names one, and at /v1/chat/completions", "path", path, "model", clip.Text(name, loggedName))
 }
 
 // A relayed is how a request is passed on.
