@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,5 +43,50 @@ func TestCountingIsFree(t *testing.T) {
 				t.Errorf("%s, %d: %d %s %v", path, n, res.StatusCode, answer, err)
 			}
 		}
+	}
+}
+
+// TestUnnamedModelCounts: some APIs answer a request that names no model with the one that
+// they have. It is a use of it, however the route is spelled.
+func TestUnnamedModelCounts(t *testing.T) {
+	for _, request := range []struct{ path, body string }{
+		{"/v1/completions", `{"prompt":"hello"}`},
+		{"/v1/completions", `{"prompt":"hello","model":null}`},
+		{"/v1/completions", `{"prompt":"hello","model":""}`},
+		{"/v1/completions", `{"prompt":"hello","model":7}`},
+		{"/v1/Chat/Completions/", `{"messages":[]}`},
+		{"/v1/engines/m/completions", `{"prompt":"hello"}`},
+		{"/v1/embeddings", `{"input":"hello"}`},
+		{"/v1/responses", `{"input":"hello"}`},
+		{"/v1/messages", `{"messages":[]}`},
+	} {
+		t.Run(request.path, func(t *testing.T) {
+			api := web(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprint(w, `{"object":"list","usage":{"prompt_tokens":1000,"total_tokens":1000}}`)
+			})) + "/v1"
+			g := build(t, func(f *config.File) {
+				f.Models = []upstream.Model{{Match: "m*", BaseURL: api, Wires: []string{upstream.Chat, upstream.Responses, upstream.Messages}}, {BaseURL: api}}
+				f.Limits = []limit.Limit{{Of: []string{"model:m*"}, Tokens: 50}, {Of: []string{"model:*"}, Tokens: 500}}
+				f.Store.Path = filepath.Join(t.TempDir(), "dragoman.db")
+			})
+			if err := g.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			url := serve(t, g).url
+			var got []int
+			for range 2 {
+				res, err := http.Post(url+request.path, "application/json", strings.NewReader(request.body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.Copy(io.Discard, res.Body) // behind which it is counted
+				res.Body.Close()
+				got = append(got, res.StatusCode)
+			}
+			if !slices.Equal(got, []int{200, 429}) {
+				t.Errorf("%s: got %d, want one answer and a refusal", request.body, got)
+			}
+		})
 	}
 }

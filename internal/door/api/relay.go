@@ -52,8 +52,12 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	}
 	used := &modelUse{api: a, who: who}
 	defer used.end()
-	if name != "" {
-		if err := used.admit(r.Context(), name); err != nil {
+	counted := name
+	if counted == "" && answersUnnamed(r) {
+		counted = up.Pattern()
+	}
+	if counted != "" {
+		if err := used.admit(r.Context(), counted); err != nil {
 			a.fail(w, r, err)
 			return
 		}

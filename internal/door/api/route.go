@@ -2,6 +2,8 @@ package api
 
 import (
 	"net/http"
+	"path"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -16,6 +18,17 @@ var uses = map[string]bool{
 	"/v1/rerank": true, "/v1/score": true, "/v1/classify": true, "/v1/pooling": true,
 	"/v1/images/generations": true, "/v1/images/edits": true, "/v1/images/variations": true,
 	"/v1/audio/speech": true, "/v1/audio/transcriptions": true, "/v1/audio/translations": true,
+}
+
+// answersUnnamed reports whether a request that names no model may be answered by one all the
+// same, as llama.cpp and vLLM do: then it is a use of whatever the upstream has, however the
+// route is spelled. A form names its model as it passes.
+func answersUnnamed(r *http.Request) bool {
+	if r.Method != http.MethodPost || formParams(r) != nil {
+		return false
+	}
+	route := strings.ToLower(path.Clean(r.URL.Path))
+	return uses[route] || strings.HasSuffix(route, "/completions")
 }
 
 // changes reports whether a relayed request may change something at its upstream: what

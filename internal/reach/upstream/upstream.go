@@ -321,6 +321,9 @@ func (u *Upstream) ModelName(requested string) string {
 	return requested
 }
 
+// Pattern returns what the names match that the upstream serves.
+func (u *Upstream) Pattern() string { return u.match }
+
 // Host returns host and port of the upstream, for logs and for recognising its
 // dialect.
 func (u *Upstream) Host() string { return u.BaseURL.Host }
