@@ -90,3 +90,50 @@ func TestUnnamedModelCounts(t *testing.T) {
 		})
 	}
 }
+
+// TestTextThatBreaksOffCounts: whatever the API, text that came is counted where the answer
+// ends before it says what it cost.
+func TestTextThatBreaksOffCounts(t *testing.T) {
+	const form = "--x\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nm\r\n--x--\r\n"
+	for _, request := range []struct{ path, kind, body, first string }{
+		{"/v1/completions", "application/json", `{"model":"m","stream":true,"prompt":"hi"}`, `{"choices":[{"text":"a"}]}`},
+		{"/v1/responses", "application/json", `{"model":"m","stream":true,"input":"hi"}`, `{"type":"response.created","response":{"id":"r","usage":null}}`},
+		{"/v1/messages", "application/json", `{"model":"m","stream":true,"messages":[]}`, `{"type":"message_start","message":{"id":"a","usage":{"input_tokens":3,"output_tokens":1}}}`},
+		{"/v1/audio/transcriptions", "multipart/form-data; boundary=x", form, `{"type":"transcript.text.delta","delta":"a"}`},
+	} {
+		t.Run(request.path, func(t *testing.T) {
+			api := web(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprintf(w, "data: %s\n\n", request.first)
+				for range 200 {
+					fmt.Fprint(w, "data: {\"type\":\"delta\",\"delta\":{\"text\":\"a few words\"}}\n\n")
+				}
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			})) + "/v1"
+			g := build(t, func(f *config.File) {
+				f.Models = []upstream.Model{{BaseURL: api, Wires: []string{upstream.Chat, upstream.Responses, upstream.Messages}}}
+				f.Limits = []limit.Limit{{Tokens: 100}}
+				f.Store.Path = filepath.Join(t.TempDir(), "dragoman.db")
+			})
+			if err := g.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			url := serve(t, g).url
+			var got []int
+			for range 2 {
+				res, err := http.Post(url+request.path, request.kind, strings.NewReader(request.body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+				got = append(got, res.StatusCode)
+			}
+			if !slices.Equal(got, []int{200, 429}) {
+				t.Errorf("got %d, want one answer and a refusal", got)
+			}
+		})
+	}
+}

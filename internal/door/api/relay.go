@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -313,6 +314,9 @@ type relayTransport struct {
 	relayed
 }
 
+// texts are how the routes end whose answers are text that a model makes.
+var texts = []string{"/completions", "/responses", "/messages", "/audio/transcriptions", "/audio/translations"}
+
 func (t relayTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	// Without the proxy's trace, which passes on what an upstream says before its answer, with
 	// all of its header, and then takes ours away.
@@ -326,12 +330,13 @@ func (t relayTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	}
 	path := strings.ToLower(strings.TrimRight(t.in.URL.Path, "/")) // many APIs do not look at its case
 	completion := strings.HasSuffix(path, "/completions")
+	text := slices.ContainsFunc(texts, func(route string) bool { return strings.HasSuffix(path, route) })
 	var body [][]byte
 	if t.body != nil {
 		body = [][]byte{t.body}
 	}
 	res, err := t.meter.Do(meter.Request{
-		Silent: &t.up.NoUsage, Body: body, Text: completion || strings.HasSuffix(path, "/responses"), Asks: completion, GivenUp: givenUp,
+		Silent: &t.up.NoUsage, Body: body, Text: text, Asks: completion, GivenUp: givenUp,
 		Send: func(body [][]byte) (*http.Response, error) { return t.send(out, body) },
 	})
 	if t.came != nil {
