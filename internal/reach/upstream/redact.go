@@ -17,17 +17,21 @@ const (
 )
 
 // redactHeader hides our secrets in the header of an answer: some APIs repeat what
-// they refuse, or send it on.
+// they refuse, or send it on. Where nothing is wrong they may be in the addresses of what
+// was made, and other fields stay as they are: a header of ours may say what many do.
 func (u *Upstream) redactHeader(res *http.Response) {
-	for _, values := range res.Header {
+	for name, values := range res.Header {
+		if res.StatusCode < 300 && name != "Link" && !strings.HasSuffix(name, "Location") {
+			continue
+		}
 		for i, value := range values {
 			values[i] = u.mask.Hide(value)
 		}
 	}
 }
 
-// redactBody hides our secrets in the body of an answer that reports an error. It is
-// read, since a secret could lie across any two parts of it.
+// redactBody hides our secrets in the body of an answer that reports an error, or that
+// sends the client elsewhere, which many servers say in a page, too. It is read, since a secret could lie across any two parts of it.
 func (u *Upstream) redactBody(res *http.Response) {
 	body := deadline.Reader(res.Body, errorBodyIdle)
 	text := u.mask.Hide(string(readError(body, res.Header.Get("Content-Encoding"))))

@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -50,6 +51,47 @@ func TestErrorsDoNotShowOurKeys(t *testing.T) {
 		}
 		if res.ContentLength != int64(len(body)) || res.Header.Get("Content-Encoding") != "" {
 			t.Errorf("%q: length %d of %d, header %v", encoding, res.ContentLength, len(body), res.Header)
+		}
+		server.Close()
+	}
+}
+
+// An API that sends a request on, or says where what it made is, repeats the address that
+// was asked, in which a key can be.
+func TestAddressesDoNotShowOurKeys(t *testing.T) {
+	const key = "sk-our-own-key-0123"
+	for _, status := range []int{http.StatusCreated, http.StatusAccepted, http.StatusMovedPermanently, http.StatusTemporaryRedirect} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if status >= 300 {
+				http.Redirect(w, r, r.URL.Path+"/?"+r.URL.RawQuery, status) // with a page
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Location", r.URL.String())
+			w.Header().Set("Operation-Location", "http://"+r.Host+r.URL.String())
+			w.WriteHeader(status)
+		}))
+		u := one(t, upstream.Model{Match: "*", BaseURL: server.URL + "?key=" + key, Headers: secret.Map(map[string]string{"Accept": "application/json"})})
+		req, err := u.NewRequest(t.Context(), upstream.Request{Method: "GET", Path: "/files", Relay: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := u.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := fmt.Sprint(string(body), res.Header); strings.Contains(said, key) || !strings.Contains(said, "key=***") {
+			t.Errorf("%d: got %s", status, said)
+		}
+		if kind := res.Header.Get("Content-Type"); status < 300 && kind != "application/json" {
+			t.Errorf("%d: the type is %q", status, kind)
+		}
+		if status >= 300 && !strings.Contains(string(body), "<a href=") {
+			t.Errorf("%d: the page is gone: %s", status, body)
 		}
 		server.Close()
 	}

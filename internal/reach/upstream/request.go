@@ -165,10 +165,8 @@ func (u *Upstream) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &Error{Host: u.Host(), Address: u.String(), From: u.From, Err: err, Waited: time.Since(start)}
 	}
-	if res.StatusCode >= 300 {
-		u.redactHeader(res)
-	}
-	if res.StatusCode >= 400 {
+	u.redactHeader(res)
+	if res.StatusCode >= 300 && res.StatusCode != http.StatusNotModified {
 		u.redactBody(res)
 	}
 	return res, nil
