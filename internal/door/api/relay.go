@@ -30,6 +30,10 @@ import (
 
 // relay passes a request to the upstream and its answer back, both untouched.
 func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
+	if err := repeats(r.Method); err != nil {
+		a.fail(w, r, err)
+		return
+	}
 	leave, err := a.admit(r.Context(), who, policy.Route, r.URL.Path)
 	if err != nil {
 		a.fail(w, r, err)

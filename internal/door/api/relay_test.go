@@ -91,6 +91,30 @@ func TestRelayRefuses(t *testing.T) {
 	}
 }
 
+// A server that answers TRACE as it should repeats the request that it got, and our key
+// stands in that.
+func TestRelayTracesNothing(t *testing.T) {
+	up := &recorder{respond: func(w http.ResponseWriter, r *http.Request, _ []byte) {
+		w.Header().Set("Content-Type", "message/http")
+		_ = r.Write(w)
+	}}
+	m := up.model(t, "*")
+	m.APIKey = secret.New("sk-our-own-key-0123")
+	d := open(t, nil, m)
+	for _, method := range []string{"TRACE", "trace", "TRACK", "CONNECT"} {
+		for _, path := range []string{"/v1/files", "/v1/chat/completions", "/v1/responses/resp_1"} {
+			a := d.do(method, path, "")
+			d.checkError(a, 405, "invalid_request")
+			if strings.Contains(a.body, "sk-our-own-key-0123") {
+				t.Errorf("%s %s shows our key: %s", method, path, a.body)
+			}
+		}
+	}
+	if len(up.seen) > 0 {
+		t.Errorf("sent %v", up.seen)
+	}
+}
+
 // What a request names decides which upstream gets it; the first one gets what
 // names nothing.
 func TestRouting(t *testing.T) {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"path"
 	"strings"
@@ -41,6 +42,20 @@ func changes(method, path string) bool {
 		return !uses[path]
 	}
 	return true
+}
+
+// repeats refuses a method by which a server, such as Apache as it comes, answers with the
+// whole request that it got (RFC 9110 section 9.3.8), our key in it, and one that is for
+// proxies.
+func repeats(method string) error {
+	switch strings.ToUpper(method) {
+	case http.MethodTrace, "TRACK", http.MethodConnect:
+		return &model.Error{
+			Status: http.StatusMethodNotAllowed, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
+			Message: fmt.Sprintf("Requests with the method %s are not passed on.", method),
+		}
+	}
+	return nil
 }
 
 // counts are routes that say what a request would cost; their bodies name its model.
