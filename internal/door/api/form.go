@@ -30,16 +30,16 @@ type formGuard struct {
 }
 
 // guardForm returns a body whose parts are judged: judge is called with the model that
-// the form names, from another goroutine. params are those of the form's type, and needed
-// says that it has to name one.
-func guardForm(body io.ReadCloser, params map[string]string, needed bool, judge func(model string) error) *formGuard {
+// the form names, from another goroutine. params are those of the form's type, and one
+// says that it has to name one, and no further ones.
+func guardForm(body io.ReadCloser, params map[string]string, one bool, judge func(model string) error) *formGuard {
 	from, to := io.Pipe()
 	f := &formGuard{ReadCloser: body, parts: to, result: make(chan error, 1)}
 	boundary := params["boundary"]
 	go func() {
 		end := formEnd{last: []byte("\n--" + boundary + "--"), seen: []byte("\n")}
 		form := io.TeeReader(from, &end)
-		err := readForm(multipart.NewReader(form, boundary), params["charset"], needed, judge)
+		err := readForm(multipart.NewReader(form, boundary), params["charset"], one, judge)
 		if err == nil {
 			_, err = io.Copy(io.Discard, form)
 		}
@@ -54,12 +54,12 @@ func guardForm(body io.ReadCloser, params map[string]string, needed bool, judge 
 
 // readForm reads the parts of a form, whose type names a charset or none. Where two readers
 // might see two models, or none and one, it refuses.
-func readForm(form *multipart.Reader, charset string, needed bool, judge func(model string) error) error {
+func readForm(form *multipart.Reader, charset string, one bool, judge func(model string) error) error {
 	named := false
 	for {
 		part, err := form.NextRawPart()
 		switch {
-		case errors.Is(err, io.EOF) && needed && !named:
+		case errors.Is(err, io.EOF) && one && !named:
 			return ambiguousForm("This key may use some models only: name one of them in the form.")
 		case errors.Is(err, io.EOF):
 			return nil
@@ -72,6 +72,9 @@ func readForm(form *multipart.Reader, charset string, needed bool, judge func(mo
 			return err
 		}
 		if !model {
+			if name := part.FormName(); one && furtherField(name) {
+				return furtherNamed(name)
+			}
 			continue
 		}
 		if named {

@@ -3,6 +3,8 @@ package api
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"net/http"
 	"strings"
 	"unicode"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // judgeFurther refuses a body that names a further model, at any depth, that the caller may
@@ -118,6 +121,20 @@ func (f *furtherModels) object(place string) error {
 // stands there is judged as the name of one.
 func fallback(member string) bool {
 	return strings.EqualFold(member, "models") || strings.EqualFold(member, "fallbacks")
+}
+
+// furtherField reports whether a field of a form may name further models for some API. What
+// of its value is their name is not known: it may be a list, or JSON.
+func furtherField(name string) bool {
+	outer, _, _ := strings.Cut(name, "[") // as in fallbacks[0]
+	return namesModels(name) || namesModels(outer)
+}
+
+func furtherNamed(name string) error {
+	return &model.Error{
+		Status: http.StatusForbidden, Type: model.TypePermission, Code: codeModelNotKnown, Param: clip.Text(name, 40),
+		Message: fmt.Sprintf("This key may use some models only, and %.40q can name others: leave it out.", name),
+	}
 }
 
 // namesModels reports whether some API may take a member for the name of a model.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -122,6 +123,30 @@ func TestSomeModelsOnly(t *testing.T) {
 		if passed := len(up.taken()) > 0; passed && tt.status != 200 {
 			t.Errorf("%s %s was passed on", tt.line, tt.body)
 		}
+	}
+}
+
+// What JSON may not name beside its model, a form may not, either: some APIs read a form as if
+// it was JSON, and take fallbacks[] for a list.
+func TestSomeModelsOnlyInForms(t *testing.T) {
+	limited, up := ruled(t, policy.Rule{Allow: []string{"route:*", "model:small"}})
+	free, _ := ruled(t, policy.Rule{Allow: []string{"*"}})
+	for field, status := range map[string]int{
+		"fallbacks": 403, "fallbacks[]": 403, "fallbacks[0][large]": 403, "Models": 403, "engine": 403, "session[model]": 403, "fallback_model": 403,
+		"prompt": 200, "timestamp_granularities[]": 200, "language": 200,
+	} {
+		part := "--x\r\nContent-Disposition: form-data; name=\"%s\"\r\n\r\n%s\r\n"
+		form := fmt.Sprintf(part+part+"--x--\r\n", "model", "small", field, "large")
+		kind := []string{"Content-Type", "multipart/form-data; boundary=x"}
+		if a := limited.do("POST", "/v1/audio/transcriptions", form, kind...); a.status != status {
+			t.Errorf("%s: %d %s", field, a.status, a.body)
+		}
+		if a := free.do("POST", "/v1/audio/transcriptions", form, kind...); a.status != 200 {
+			t.Errorf("%s, for somebody who may use every model: %d %s", field, a.status, a.body)
+		}
+	}
+	if n := len(up.taken()); n != 3 {
+		t.Errorf("%d forms were passed on, want 3", n)
 	}
 }
 
