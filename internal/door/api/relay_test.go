@@ -14,6 +14,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -265,6 +266,42 @@ func TestUpgrade(t *testing.T) {
 	_, _ = io.WriteString(conn, "\x81\x05hello\n")
 	if line, err := r.ReadString('\n'); err != nil || line != "echo \x81\x05hello\n" {
 		t.Errorf("got %q, %v", line, err)
+	}
+}
+
+// Behind h2c a client could send an upstream requests of any kind, which nobody judges, counts
+// or writes down.
+func TestUpgradeIsToWebSocketAlone(t *testing.T) {
+	var upgraded, answered atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		to := r.Header.Get("Upgrade")
+		if to == "" {
+			answered.Add(1)
+			if settings := r.Header.Get("Http2-Settings"); settings != "" {
+				t.Errorf("sent HTTP2-Settings: %s", settings)
+			}
+			return
+		}
+		upgraded.Add(1)
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + to + "\r\n\r\n")
+		_ = rw.Flush()
+	}))
+	t.Cleanup(server.Close)
+	d := open(t, nil, upstream.Model{Match: "*", BaseURL: server.URL + "/v1"})
+	for _, to := range []string{"h2c", "H2C", "TLS/1.0", "websocket, h2c", "h2c, websocket", "http/2"} {
+		a := d.do("GET", "/v1/realtime?model=m", "", "Connection", "Upgrade", "Upgrade", to, "Http2-Settings", "AAMAAABkAAQAAP__")
+		if a.status != http.StatusOK {
+			t.Errorf("%s: %d %s", to, a.status, a.body)
+		}
+	}
+	if upgraded.Load() != 0 || answered.Load() != 6 {
+		t.Errorf("%d requests asked the upstream for another protocol, %d did not", upgraded.Load(), answered.Load())
 	}
 }
 

@@ -40,8 +40,8 @@ type Request struct {
 	// when the gateway does not use these headers to recognise its callers.
 	ClientCredentials bool
 	// Relay asks for an answer that can be handed to the client as it is: the
-	// client's Accept-Encoding, Idempotency-Key and a wish to switch protocols
-	// (WebSocket) are kept. Without it the answer comes uncompressed.
+	// client's Accept-Encoding, Idempotency-Key and a wish to switch to WebSocket
+	// are kept. Without it the answer comes uncompressed.
 	Relay bool
 }
 
@@ -197,6 +197,7 @@ var droppedHeaders = map[string]bool{
 	"Trailer":             true,
 	"Transfer-Encoding":   true,
 	"Upgrade":             true,
+	"Http2-Settings":      true, // of Upgrade: h2c
 
 	"Host":           true,
 	"Content-Length": true,
@@ -219,6 +220,9 @@ var droppedHeaders = map[string]bool{
 
 // droppedPrefixes are beginnings of further such headers, and of our own.
 var droppedPrefixes = []string{"X-Forwarded-", "Sec-Fetch-", "Sec-Ch-", "X-Dragoman-"}
+
+// webSocket is the one protocol to which a client may switch.
+const webSocket = "websocket"
 
 // wsProtocols is the header in which browsers send the key of a realtime
 // session, since they can set no other.
@@ -274,9 +278,10 @@ func copyHeader(dst http.Header, r Request, credentials bool) {
 			dst[name] = slices.Clip(values)
 		}
 	}
-	if upgrade := r.Header.Get("Upgrade"); r.Relay && upgrade != "" && slices.Contains(listed, "Upgrade") {
+	// Behind another protocol, such as h2c, there are requests that nobody judges.
+	if r.Relay && strings.EqualFold(r.Header.Get("Upgrade"), webSocket) && slices.Contains(listed, "Upgrade") {
 		dst.Set("Connection", "Upgrade")
-		dst.Set("Upgrade", upgrade)
+		dst.Set("Upgrade", webSocket)
 	}
 }
 
