@@ -91,6 +91,55 @@ func TestUnnamedModelCounts(t *testing.T) {
 	}
 }
 
+// TestMethodsCount: some APIs look at the path of a request alone, and answer whatever its
+// method is. What has no body only looks something up.
+func TestMethodsCount(t *testing.T) {
+	for _, request := range []struct {
+		method, body string
+		want         []int
+	}{
+		{"PUT", `{"model":"m","prompt":"hello"}`, []int{200, 429}},
+		{"PATCH", `{"prompt":"hello"}`, []int{200, 429}},
+		{"GET", `{"model":"m","prompt":"hello"}`, []int{200, 429}},
+		{"GET", "", []int{200, 200}},
+		{"DELETE", "", []int{200, 200}},
+	} {
+		t.Run(request.method, func(t *testing.T) {
+			api := web(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprint(w, `{"object":"list","usage":{"prompt_tokens":1000,"total_tokens":1000}}`)
+			})) + "/v1"
+			g := build(t, func(f *config.File) {
+				f.Models = []upstream.Model{{BaseURL: api}}
+				f.Limits = []limit.Limit{{Tokens: 50}}
+				f.Store.Path = filepath.Join(t.TempDir(), "dragoman.db")
+			})
+			if err := g.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			url := serve(t, g).url
+			var got []int
+			for range 2 {
+				req, err := http.NewRequestWithContext(t.Context(), request.method, url+"/v1/completions", strings.NewReader(request.body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Content-Type", "application/json")
+				res, err := http.DefaultClient.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.Copy(io.Discard, res.Body) // behind which it is counted
+				res.Body.Close()
+				got = append(got, res.StatusCode)
+			}
+			if !slices.Equal(got, request.want) {
+				t.Errorf("%s: got %d, want %d", request.body, got, request.want)
+			}
+		})
+	}
+}
+
 // TestTextThatBreaksOffCounts: whatever the API, text that came is counted where the answer
 // ends before it says what it cost.
 func TestTextThatBreaksOffCounts(t *testing.T) {

@@ -58,7 +58,7 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	used := &modelUse{api: a, who: who}
 	defer used.end()
 	counted := name
-	if counted == "" && answersUnnamed(r) {
+	if counted == "" && answersUnnamed(r, body) {
 		counted = up.Pattern()
 	}
 	if counted != "" {
@@ -71,7 +71,7 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 		r.Body = guardForm(r.Body, params, limited && uses[r.URL.Path], func(model string) error { return used.found(r.Context(), model, up) })
 	}
 	a.tellUntooled(w, r, name)
-	as := relayed{who: who, body: body, model: name, meter: used.meter(r)}
+	as := relayed{who: who, body: body, model: name, meter: used.meter(r, body)}
 	if changes(r.Method, r.URL.Path) {
 		came, problem := a.Sessions.Gate().Passing(r.Context(), who, r.Method+" "+r.URL.Path)
 		if problem != nil {
@@ -159,11 +159,13 @@ func (u *modelUse) model() string {
 }
 
 // meter returns what counts the tokens of the request: of a form whose model is found
-// on its way, once it is known. One that asks what another would cost uses none.
-func (u *modelUse) meter(r *http.Request) *meter.Meter {
+// on its way, once it is known. One that asks what another would cost uses none, nor does
+// one without a body, or a form, that only looks something up. The method of others says
+// nothing: some APIs look at the path alone.
+func (u *modelUse) meter(r *http.Request, body []byte) *meter.Meter {
 	name, gate := u.model(), u.api.Sessions.Gate()
 	switch {
-	case r.Method != http.MethodPost, counts[r.URL.Path]:
+	case r.Method != http.MethodPost && len(body) == 0, counts[r.URL.Path]:
 		return nil
 	case name != "":
 		return gate.Meter(u.who, name)

@@ -24,8 +24,8 @@ var uses = map[string]bool{
 // answersUnnamed reports whether a request that names no model may be answered by one all the
 // same, as llama.cpp and vLLM do: then it is a use of whatever the upstream has, however the
 // route is spelled. A form names its model as it passes.
-func answersUnnamed(r *http.Request) bool {
-	if r.Method != http.MethodPost || formParams(r) != nil {
+func answersUnnamed(r *http.Request, body []byte) bool {
+	if len(body) == 0 {
 		return false
 	}
 	route := strings.ToLower(path.Clean(r.URL.Path))
