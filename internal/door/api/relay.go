@@ -221,7 +221,7 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 			}
 			return nil
 		},
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { // whose request has no path
 			failed = err.Error()
 			span.Fail(observe.Other, failed)
 			refused, ok := model.AsError(err)

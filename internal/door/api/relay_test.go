@@ -387,8 +387,13 @@ func TestUpstreamFails(t *testing.T) {
 			t.Errorf("the answer does not help: %s", body)
 		}
 	}
-	if log := d.log.String(); !strings.Contains(log, "127.0.0.1:1") || !strings.Contains(log, "connection refused") {
+	if log := d.log.String(); !strings.Contains(log, "127.0.0.1:1") || !strings.Contains(log, "connection refused") || !strings.Contains(log, "path=/v1/files ") {
 		t.Errorf("the log does not help: %s", log)
+	}
+	// So are Anthropic's clients, in the words of their API.
+	down.Wires = []string{upstream.Messages}
+	if a := open(t, nil, down).do("POST", "/v1/messages", `{"model":"m","max_tokens":1,"messages":[]}`); a.status != 502 || !strings.HasPrefix(a.body, `{"type":"error"`) {
+		t.Errorf("messages: %d %s", a.status, a.body)
 	}
 	// A forgotten /v1 is a 404 without an error of the API's own.
 	nothing := httptest.NewServer(http.NotFoundHandler())
