@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"net/textproto"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -455,13 +456,18 @@ func TestRelayKeepsOurHeaders(t *testing.T) {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
 		w.Header().Set("Content-Security-Policy", "script-src 'unsafe-inline'")
 		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Nel", `{"report_to":"cf-nel","max_age":604800}`)
+		w.Header().Set("Report-To", `{"group":"cf-nel","max_age":604800,"endpoints":[{"url":"https://reports.example"}]}`)
+		w.Header().Set("Reporting-Endpoints", `default="https://reports.example"`)
+		w.Header().Set("X-Accel-Redirect", "/internal/")
 		w.Header().Set("X-Kept", "yes")
 		_, _ = w.Write([]byte("<script>alert(1)</script>"))
 	}}
 	d := open(t, nil, up.model(t, "*"))
 	a := d.do(http.MethodGet, "/v1/files/file-1/content", "")
+	ours := []string{"Set-Cookie", "Clear-Site-Data", "Strict-Transport-Security", "Nel", "Report-To", "Reporting-Endpoints", "X-Accel-Redirect"}
 	for name := range a.header {
-		if name == "Set-Cookie" || name == "Clear-Site-Data" || name == "Strict-Transport-Security" || strings.HasPrefix(name, "Access-Control-") {
+		if slices.Contains(ours, name) || strings.HasPrefix(name, "Access-Control-") {
 			t.Errorf("%s: %s reached the client", name, a.header.Get(name))
 		}
 	}
