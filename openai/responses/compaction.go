@@ -98,6 +98,9 @@ func written(messages []json.RawMessage) (kept []json.RawMessage) {
 // keepWritten leaves of the messages what people and developers wrote. What an earlier
 // compaction left is not looked at again.
 func (h *history) keepWritten() {
+	if h.noted > h.left {
+		h.noted = h.left + len(written(h.messages[h.left:h.noted]))
+	}
 	h.messages = append(h.messages[:h.left], written(h.messages[h.left:])...)
 	h.left = len(h.messages)
 }
@@ -120,9 +123,14 @@ func (h *history) compaction(o *rawjson.Object) {
 	h.settled, h.answered = len(h.messages), nil
 }
 
-// everything returns the messages of a history with what the client brings beside them.
+// everything returns the messages of a history with what the client brings beside them, and
+// what the model is told.
 func (h *history) everything() (all []json.RawMessage) {
+	notes := h.notes()
 	for i, message := range h.messages {
+		if note := notes[i]; note != nil {
+			all = append(all, note)
+		}
 		if whole, ok := h.whole[i]; ok {
 			all = append(all, whole...)
 			continue

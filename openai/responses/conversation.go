@@ -139,7 +139,7 @@ func (c *Conversation) newThread() recall.Thread {
 	owner, identified := recall.Owner(c.request.object, c.options.Caller, "")
 	return recall.Thread{
 		Request: recall.Request{
-			Messages: c.history.messages, Whole: c.history.whole, Known: c.request.known,
+			Messages: c.history.messages, Whole: c.history.whole, Notes: c.history.notes(), Known: c.request.known,
 			Digest: c.request.digest() + c.options.Session, Owner: owner, Identified: identified,
 			Retried: c.options.Retried, Again: c.options.Again,
 		},

@@ -37,6 +37,7 @@ type history struct {
 	left     int  // the messages before are what a compaction left
 	trigger  bool // the last item asks for a compaction, and nothing else
 	foreign  bool // something that another provider sealed was left out
+	noted    int  // the place of the message before which the model is told so
 	changed  changed
 
 	request    *Request // for a model whose API speaks Responses; nil for others
@@ -296,7 +297,7 @@ func (h *history) result(id string, content json.RawMessage) {
 // at once, however long the history gets.
 func (h *history) placeholders() {
 	if len(h.open) > 0 {
-		rest := slices.Clone(h.messages[h.settled:])
+		rest, noted := slices.Clone(h.messages[h.settled:]), h.noted-h.settled
 		whole := map[int][]json.RawMessage{}
 		for i := range rest {
 			if w, ok := h.whole[h.settled+i]; ok {
@@ -306,7 +307,13 @@ func (h *history) placeholders() {
 		}
 		h.messages = h.messages[:h.settled]
 		for i, message := range rest {
+			if i == noted {
+				h.noted = len(h.messages)
+			}
 			h.settle(message, whole[i])
+		}
+		if len(rest) == noted {
+			h.noted = len(h.messages)
 		}
 	}
 	h.settled = len(h.messages)
@@ -339,11 +346,19 @@ func (h *history) settle(message json.RawMessage, whole []json.RawMessage) {
 	}
 }
 
-// leftOut says once that something of another provider's cannot be read.
+// leftOut notes once that something of another provider's cannot be read. The model is told so
+// before what is being read; it is no message, since the client knows nothing of it, nor is it
+// there for a model that can read what was sealed: turns are found by what the client has.
 func (h *history) leftOut() {
-	if h.foreign {
-		return
+	if !h.foreign {
+		h.foreign, h.noted = true, len(h.messages)
 	}
-	h.foreign = true
-	h.add(model.ChatMessage("system", rawjson.Quote("(Earlier turns, or what was thought in them, were kept by another provider in a form that only it can read.)")))
+}
+
+// notes are what the model is told beside the messages, by the place of the one behind it.
+func (h *history) notes() map[int]json.RawMessage {
+	if !h.foreign {
+		return nil
+	}
+	return map[int]json.RawMessage{h.noted: model.ChatMessage("system", rawjson.Quote("(Earlier turns, or what was thought in them, were kept by another provider in a form that only it can read.)"))}
 }

@@ -24,6 +24,9 @@ type Request struct {
 	// Whole are messages in place of some of those, by their place, for where nothing is
 	// remembered of them: what the client itself brings of what they leave out.
 	Whole map[int][]json.RawMessage
+	// Notes are messages that the model is told beside those, by the place of the one behind
+	// it. They are no part of the visible history: what they say may differ from model to model.
+	Notes map[int]json.RawMessage
 	// Known are turns that came with the request, by key. Those of a visible history need not
 	// prove whose it is, and count before what the Memory has under it; others are for where
 	// that has none.

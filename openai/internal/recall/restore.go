@@ -68,10 +68,14 @@ func (t *Thread) Restore(ctx context.Context) error {
 	}
 	t.Dialogue.Expect(len(h.messages))
 	placed := map[string]bool{} // the client's calls in turns that were reopened, with their results
+	noted := 0                  // the notes before are told
 	for i := 0; i < len(h.messages); i++ {
 		kept, err := h.turn(i)
 		if err != nil {
 			return err
+		}
+		if !isTool(h.objects[i]) { // no API takes anything between calls and their results
+			noted = t.note(noted, i)
 		}
 		if asked != nil && i == len(h.messages)-1 && h.keys[i] != nil && (kept == nil || kept.Open != nil) {
 			break // the message that asked
@@ -97,6 +101,7 @@ func (t *Thread) Restore(ctx context.Context) error {
 		}
 		t.restoreBroken(h, i)
 	}
+	t.note(noted, len(h.messages))
 	t.Dialogue.Begin(t.Guide)
 	t.share()
 	if asked != nil && t.Resume == nil {
@@ -145,6 +150,17 @@ func answersOne(o *rawjson.Object, calls map[string]bool) bool {
 	}
 	id, _ := rawjson.String(o.Get("tool_call_id"))
 	return calls[id]
+}
+
+// note puts the notes from one place to another behind the history, and returns the place behind
+// them.
+func (t *Thread) note(from, to int) int {
+	for ; from <= to && len(t.Request.Notes) > 0; from++ {
+		if note := t.Request.Notes[from]; note != nil {
+			t.Dialogue.AddHidden(note)
+		}
+	}
+	return from
 }
 
 // restorePart puts a part of a message of the client's in its place, with its results.
