@@ -261,7 +261,7 @@ type usage struct {
 	input, cached, output int
 	told                  bool // of cached
 	searches              int
-	rounds                []usage // what each cost, where there are several
+	rounds                []usage // what each cost of which it is known, where there are several
 }
 
 // object returns usage as the client gets it. Iterations are Anthropic's way to say what
@@ -296,9 +296,10 @@ func readUsage(rounds []json.RawMessage, add func(sum, round json.RawMessage) js
 	}
 	u := readRound(sum)
 	if len(rounds) > 1 {
-		u.rounds = make([]usage, len(rounds))
-		for i, raw := range rounds {
-			u.rounds[i] = readRound(raw)
+		for _, raw := range rounds {
+			if r := readRound(raw); r.input+r.cached > 0 { // one of nothing would make the conversation empty
+				u.rounds = append(u.rounds, r)
+			}
 		}
 	}
 	return u
