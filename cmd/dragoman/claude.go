@@ -62,6 +62,11 @@ DRAGOMAN_API_KEY, and stands in the settings then, which only you can read.`,
 			if write {
 				return writeClaude(cmd, settings, key != "")
 			}
+			for _, name := range stale(settings, os.Getenv) {
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "unset %s\n", name); err != nil {
+					return err
+				}
+			}
 			for _, m := range settings.Members {
 				value, _ := rawjson.String(m.Value)
 				shown := "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
@@ -99,6 +104,26 @@ func ownAddress(file *config.File) string {
 // with a smaller window it does little else (docs/claude-code.md).
 const leastWindow = 90_000
 
+// windowVariables tell Claude Code how much the model reads. The second is ignored for names
+// that begin with "claude-"; without it Claude Code takes any other for one that reads a
+// million, and says so at each start.
+var windowVariables = [2]string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW", "CLAUDE_CODE_MAX_CONTEXT_TOKENS"}
+
+// stale returns those of [windowVariables] that an environment has of another model, and that
+// are not set anew.
+func stale(variables *rawjson.Object, value func(name string) string) (names []string) {
+	model, _ := rawjson.String(variables.Get("ANTHROPIC_MODEL"))
+	if before := value("ANTHROPIC_MODEL"); before == "" || before == model {
+		return nil // those that somebody set for this model are theirs
+	}
+	for _, name := range windowVariables {
+		if variables.Get(name) == nil && value(name) != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // claudeEnvironment returns the variables by name. Where one of the models is left out,
 // Claude Code asks for one that is not there, in the background. The window is how many
 // tokens the model reads; 0 where that is not known.
@@ -110,9 +135,7 @@ func claudeEnvironment(base, key, model string, window int) *rawjson.Object {
 		o.Set(name, rawjson.Quote(model))
 	}
 	if window >= leastWindow {
-		// The second is ignored for names that begin with "claude-"; without it Claude Code takes
-		// any other for one that reads a million, and says so at each start.
-		for _, name := range []string{"CLAUDE_CODE_AUTO_COMPACT_WINDOW", "CLAUDE_CODE_MAX_CONTEXT_TOKENS"} {
+		for _, name := range windowVariables {
 			o.Set(name, rawjson.Quote(strconv.Itoa(window)))
 		}
 	}
@@ -255,8 +278,8 @@ func closeToOthers(path string) error {
 	return os.Chmod(path, info.Mode().Perm()&^0o077)
 }
 
-// mergeEnvironment returns settings with variables in their member env. Everything else
-// keeps its place and its value.
+// mergeEnvironment returns settings with variables in their member env, and without what
+// another model read. Everything else keeps its place and its value.
 func mergeEnvironment(have []byte, variables *rawjson.Object) ([]byte, error) {
 	if len(bytes.TrimSpace(have)) == 0 {
 		have = []byte("{}")
@@ -273,6 +296,9 @@ func mergeEnvironment(have []byte, variables *rawjson.Object) ([]byte, error) {
 		if env, err = rawjson.ParseObject(raw); err != nil {
 			return nil, errors.New("its member env is no object")
 		}
+	}
+	for _, name := range stale(variables, func(name string) string { value, _ := rawjson.String(env.Get(name)); return value }) {
+		env.Delete(name)
 	}
 	for name, value := range variables.All() {
 		env.Set(name, value)

@@ -186,3 +186,48 @@ func TestOwnAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestClaudeForAnotherModel: how much one model reads is not left to the next one, in the
+// settings and in a shell; what somebody says of the same model is theirs.
+func TestClaudeForAnotherModel(t *testing.T) {
+	s := gatewayStub(t)
+	home := t.TempDir()
+	t.Setenv("DRAGOMAN_API_KEY", "0123456789abcdef")
+	t.Setenv("CLAUDE_CONFIG_DIR", home)
+	const summarise, most = "CLAUDE_CODE_AUTO_COMPACT_WINDOW", "CLAUDE_CODE_MAX_CONTEXT_TOKENS"
+	for _, name := range []string{"ANTHROPIC_MODEL", summarise, most} {
+		t.Setenv(name, "")
+	}
+	path := filepath.Join(home, "settings.json")
+	for _, tt := range []struct {
+		model string
+		told  bool
+	}{{"long", true}, {"short", false}} {
+		if _, err := claude(t, "--write", "--model", tt.model, "--url", s.URL); err != nil {
+			t.Fatal(err)
+		}
+		got, _ := os.ReadFile(path)
+		if bytes.Contains(got, []byte(summarise)) != tt.told || bytes.Contains(got, []byte(most)) != tt.told {
+			t.Errorf("%s:\n%s", tt.model, got)
+		}
+	}
+	own := []byte(`{"env":{"ANTHROPIC_MODEL":"short","` + most + `":"32768"}}`)
+	if err := os.WriteFile(path, own, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := claude(t, "--write", "--model", "short", "--url", s.URL); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(path); !bytes.Contains(got, []byte(`"32768"`)) {
+		t.Errorf("what stood there of this model: %s", got)
+	}
+
+	t.Setenv("ANTHROPIC_MODEL", "long")
+	t.Setenv(most, "262144")
+	for model, want := range map[string]bool{"short": true, "long": false} {
+		out, err := claude(t, "--model", model, "--url", s.URL)
+		if err != nil || strings.Contains(out, "unset "+most+"\n") != want || strings.Contains(out, "unset "+summarise) {
+			t.Errorf("%s: %v\n%s", model, err, out)
+		}
+	}
+}
