@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -74,7 +75,7 @@ func (w *codexWish) run(ctx context.Context) error {
 		fmt.Fprintf(os.Stderr, "the gateway does not list the model %q; it may know it all the same\n", w.model)
 	}
 	if !w.write {
-		_, err = io.WriteString(os.Stdout, w.top()+"\n"+w.provider())
+		_, err = io.WriteString(os.Stdout, w.top()+"\n"+w.provider(nil))
 		return err
 	}
 	path, err := codexConfig()
@@ -89,10 +90,28 @@ func (w *codexWish) top() string {
 	return fmt.Sprintf("model = %q\nmodel_provider = \"dragoman\"\n", w.model)
 }
 
-// provider returns the table of the provider.
-func (w *codexWish) provider() string {
-	return fmt.Sprintf("[model_providers.dragoman]\nname = \"Dragoman\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = %q\nmodel_catalog_url = %q\nhttp_headers = { %q = \"last\" }\n",
-		w.url, codexKey, w.url+"/models", api.UsageHeader)
+// provider returns the table of the provider, with what somebody has added to it.
+func (w *codexWish) provider(added map[string]any) string {
+	headers := map[string]any{api.UsageHeader: "last"}
+	if theirs, ok := added["http_headers"].(map[string]any); ok {
+		maps.Copy(headers, theirs)
+	}
+	var b strings.Builder
+	b.WriteString(w.ours())
+	members := toml.NewEncoder(&b).SetTablesInline(true).SetIndentTables(false)
+	_ = members.Encode(map[string]any{"http_headers": headers}) // which a text always takes
+	for _, name := range slices.Sorted(maps.Keys(added)) {
+		if name != "http_headers" && !strings.Contains(w.ours(), "\n"+name+" = ") {
+			_ = members.Encode(map[string]any{name: added[name]})
+		}
+	}
+	return b.String()
+}
+
+// ours is what is ours in it.
+func (w *codexWish) ours() string {
+	return fmt.Sprintf("[model_providers.dragoman]\nname = \"Dragoman\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = %q\nmodel_catalog_url = %q\n",
+		w.url, codexKey, w.url+"/models")
 }
 
 // codexConfig returns where Codex has its configuration.
@@ -138,7 +157,12 @@ func (w *codexWish) writeTo(path string) error {
 // afterwards, is an error.
 func (w *codexWish) edit(before string) (after string, chosen bool, err error) {
 	before = strings.TrimPrefix(before, "\ufeff")
-	if err := toml.Unmarshal([]byte(before), &map[string]any{}); err != nil {
+	var has struct {
+		Providers struct {
+			Dragoman map[string]any `toml:"dragoman"`
+		} `toml:"model_providers"`
+	}
+	if err := toml.Unmarshal([]byte(before), &has); err != nil {
 		return "", false, fmt.Errorf("it is no TOML: %w", err)
 	}
 	head, tail, hasChoice, chosen := codexParts(before)
@@ -150,7 +174,7 @@ func (w *codexWish) edit(before string) (after string, chosen bool, err error) {
 			*part += "\n\n"
 		}
 	}
-	after = head + tail + w.provider()
+	after = head + tail + w.provider(has.Providers.Dragoman)
 	if err := toml.Unmarshal([]byte(after), &map[string]any{}); err != nil {
 		return "", false, fmt.Errorf("the provider does not go with what stands there: %w", err)
 	}
@@ -185,8 +209,10 @@ func codexParts(before string) (head, tail string, hasChoice, chosen bool) {
 			tables = beginning(before, at)
 		}
 		switch {
-		case slices.Equal(path, []string{"model_providers", "dragoman"}):
-			from = at
+		case len(path) > 1 && path[0] == "model_providers" && path[1] == "dragoman":
+			if from == none {
+				from = at
+			}
 		case from < none && to == none:
 			to = beginning(before, at)
 		}

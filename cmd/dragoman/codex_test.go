@@ -75,7 +75,7 @@ func TestCodexConfigurationIsEdited(t *testing.T) {
 		if strings.Contains(after, "\ufeff") {
 			t.Errorf("%s: a byte order mark is in\n%s", name, after)
 		}
-		for _, keep := range append(tt.keeps, w.provider()) {
+		for _, keep := range append(tt.keeps, w.provider(nil)) {
 			if strings.Count(after, keep) != 1 {
 				t.Errorf("%s: %q is not there once in\n%s", name, keep, after)
 			}
@@ -85,6 +85,31 @@ func TestCodexConfigurationIsEdited(t *testing.T) {
 		}
 		if again, _, _ := w.edit(after); again != after {
 			t.Errorf("%s: written again it is\n%s", name, again)
+		}
+	}
+}
+
+// What somebody has added to the provider's table stays, be it in a table of its own; a wish
+// of theirs about usage, too.
+func TestCodexProviderKeepsWhatWasAdded(t *testing.T) {
+	w := &codexWish{url: "http://127.0.0.1:8787/v1", model: "m"}
+	for name, tt := range map[string]struct {
+		before string
+		want   string
+	}{
+		"keys":    {"supports_websockets = true\nbase_url = \"old\"\nstream_max_retries = 3\n", "http_headers = {X-Dragoman-Usage = 'last'}\nstream_max_retries = 3\nsupports_websockets = true\n"},
+		"headers": {"http_headers = {\"X-Team\" = \"a\"}\n", "http_headers = {X-Dragoman-Usage = 'last', X-Team = 'a'}\n"},
+		"tables": {"base_url = \"old\"\n[model_providers.dragoman.http_headers]\nX-Dragoman-Usage = \"sum\"\n[model_providers.dragoman.query_params]\na = \"b\"\n",
+			"http_headers = {X-Dragoman-Usage = 'sum'}\nquery_params = {a = 'b'}\n"},
+	} {
+		before := w.top() + "\n[model_providers.dragoman]\n" + tt.before + "\n[tui]\na = 1\n"
+		want := w.top() + "\n[tui]\na = 1\n\n" + w.ours() + tt.want
+		for range 2 { // the second time changes nothing
+			after, _, err := w.edit(before)
+			if err != nil || after != want {
+				t.Errorf("%s: %v\n%s\nwant\n%s", name, err, after, want)
+			}
+			before = after
 		}
 	}
 }
