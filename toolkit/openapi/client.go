@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
 	"github.com/dragoman-mcp/dragoman/toolkit"
 )
 
@@ -48,6 +49,7 @@ func newClient(trusted bool, timeout time.Duration) *http.Client {
 		t.Proxy = nil
 		t.DialContext = toolkit.PublicDialer().DialContext
 	}
+	plainhttp.SendOnce(t)
 	return &http.Client{Timeout: timeout, Transport: t, CheckRedirect: sameOrigin}
 }
 
