@@ -66,6 +66,22 @@ func TestClientTakesNothingCompressed(t *testing.T) {
 	}
 }
 
+// Servers say of an answer that is as it is that its encoding is "none", to keep proxies from
+// compressing a stream, or name its charset there.
+func TestClientTakesOddEncodings(t *testing.T) {
+	for _, encoding := range []string{"none", "utf-8", "identity", "Identity, none"} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.Header().Set("Content-Encoding", encoding)
+			io.WriteString(w, delta(`{"role":"assistant","content":"Hello"}`)+"data: [DONE]\n\n")
+		}))
+		if r, err := (&Client{BaseURL: srv.URL}).Ask(t.Context(), nil, Listener{}); err != nil || r.Text() != "Hello" {
+			t.Errorf("%s: %v, %v", encoding, r, err)
+		}
+		srv.Close()
+	}
+}
+
 // A redirect is not followed: it would carry the key to another address.
 func TestClientFollowsNoRedirect(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("followed") }))
