@@ -58,6 +58,7 @@ func (a *API) work(held *run.Held) error {
 	r := (&http.Request{Method: http.MethodPost, URL: &url.URL{Path: "/v1/responses", RawQuery: q.Query}, Header: q.Header, Body: http.NoBody}).WithContext(ctx)
 	if here {
 		r.Header = mine.header
+		r.Header.Del(UsageHeader) // another process, which takes it up, has it no more
 	}
 	log := a.Log.With("response", held.ID).With(q.Caller.Logged()...)
 	err = a.make(r, &q, request, t, here)

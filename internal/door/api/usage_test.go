@@ -1,10 +1,13 @@
 package api
 
 import (
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // Usage of an answer is the sum of its rounds, or what the last of them took, as a client
@@ -57,5 +60,24 @@ func TestUsage(t *testing.T) {
 				t.Errorf("another wish is %d %s", a.status, a.body)
 			}
 		})
+	}
+}
+
+// Usage of a response in the background is the sum wherever it is made: a wish for that of the
+// last round is not written down.
+func TestUsageInTheBackground(t *testing.T) {
+	p := start(t, filepath.Join(t.TempDir(), "dragoman.db"))
+	usage := func(headers ...string) string {
+		a := p.do("POST", "/v1/responses", askWeather+"}", headers...)
+		id, _ := rawjson.String(rawjson.Find([]byte(a.body), "id"))
+		p.events(id, -1) // until it is made
+		status, body := p.got(id)
+		if status != "completed" {
+			t.Fatal(body)
+		}
+		return string(rawjson.Find([]byte(body), "usage"))
+	}
+	if sum, last := usage(), usage(UsageHeader, "last"); sum != last {
+		t.Errorf("%s, and with a wish for the last round %s", sum, last)
 	}
 }
