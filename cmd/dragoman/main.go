@@ -29,6 +29,8 @@ const (
 	// Of what compares a file with a running gateway.
 	exitDiffers = 3 // a reload puts all that differs into effect
 	exitRestart = 4 // some of it needs a restart
+	// Of what looks for something.
+	exitCut = 3 // it was interrupted before its end
 )
 
 // An exitCode ends a command that has said all.

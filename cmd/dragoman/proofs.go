@@ -10,38 +10,34 @@ import (
 // longestCall is how much of a call is shown to people.
 const longestCall = 400
 
-// printProofs shows people what was found: the worst witness of each kind, how
-// many more there are, and how hard it was looked.
-func printProofs(out *terminal.Screen, found *proofs) {
-	for i, p := range found.Proofs {
-		if i > 0 {
-			out.Printf("\n")
-		}
-		name := p.Tool
-		if p.Server != "" {
-			name = p.Server + "/" + p.Tool
-		}
-		form := ""
-		switch {
-		case p.Strict:
-			form = "strict, "
-		case p.Wide:
-			form = "without a schema, "
-		}
-		out.Printf("%s  %s  %s\n", out.Bold(terminal.OneLine(name, 100)), p.Dialect, out.Faint(form+"held by "+p.Engine))
-		if p.Unusable != "" {
-			out.Printf("  %s  %s\n", out.Bad("unusable"), terminal.OneLine(p.Unusable, 400))
-			continue
-		}
-		for _, kind := range []prove.Kind{prove.Refused, prove.Unsaid, prove.Undeclared} {
-			printWitness(out, p, kind)
-		}
-		for _, u := range p.Unchecked {
-			out.Printf("  %s  %s\n", out.Warn("unchecked "), terminal.OneLine(u, 300))
-		}
-		printLooked(out, p)
+// printProof shows people what was found for one tool in one dialect: the worst witness
+// of each kind, how many more there are, and how hard it was looked. An empty line parts
+// it from the next.
+func printProof(out *terminal.Screen, p *prove.Proof) {
+	defer out.Printf("\n")
+	name := p.Tool
+	if p.Server != "" {
+		name = p.Server + "/" + p.Tool
 	}
-	out.Printf("\n%s\n", summary(found))
+	form := ""
+	switch {
+	case p.Strict:
+		form = "strict, "
+	case p.Wide:
+		form = "without a schema, "
+	}
+	out.Printf("%s  %s  %s\n", out.Bold(terminal.OneLine(name, 100)), p.Dialect, out.Faint(form+"held by "+p.Engine))
+	if p.Unusable != "" {
+		out.Printf("  %s  %s\n", out.Bad("unusable"), terminal.OneLine(p.Unusable, 400))
+		return
+	}
+	for _, kind := range []prove.Kind{prove.Refused, prove.Unsaid, prove.Undeclared} {
+		printWitness(out, p, kind)
+	}
+	for _, u := range p.Unchecked {
+		out.Printf("  %s  %s\n", out.Warn("unchecked "), terminal.OneLine(u, 300))
+	}
+	printLooked(out, p)
 }
 
 // words say what a kind of witness is, for people.
@@ -118,6 +114,9 @@ func summary(found *proofs) string {
 		len(found.Proofs), clean, unusable, kinds[prove.Refused], kinds[prove.Unsaid], kinds[prove.Undeclared])
 	if n := len(found.Missing); n > 0 {
 		text += fmt.Sprintf("; %d engines were not asked", n)
+	}
+	if found.Left > 0 {
+		text += fmt.Sprintf("; interrupted, %d more were not made", found.Left)
 	}
 	return text
 }

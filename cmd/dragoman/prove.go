@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,6 +40,8 @@ type proofs struct {
 	Proofs []*prove.Proof `json:"proofs"`
 	// Missing are the dialects whose engine is not here.
 	Missing []missingEngine `json:"missing"`
+	// Left is how many proofs were not made, since the search was interrupted.
+	Left int `json:"left,omitempty"`
 }
 
 type missingEngine struct {
@@ -69,7 +72,8 @@ installed (XGrammar for vllm and sglang, llama.cpp for llamacpp and lmstudio,
 Ollama's types for ollama), and by the schema that is sent elsewhere. --engines
 names the folder with them; docs/prove.md says how to get them.
 
-No tool is called. It exits with 1 when it finds what --fail-on names.`,
+No tool is called. It exits with 1 when it finds what --fail-on names. Ctrl-C ends
+the search: it then says what was found so far, and exits with 3.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := p.args(cmd, args)
 			if err != nil {
@@ -78,7 +82,12 @@ No tool is called. It exits with 1 when it finds what --fail-on names.`,
 			if err := p.check(files); err != nil {
 				return err
 			}
-			found, err := p.run(cmd.Context(), files)
+			out := terminal.NewScreen(os.Stdout)
+			show := func(proof *prove.Proof) { printProof(out, proof) }
+			if p.format == "json" {
+				show = func(*prove.Proof) {}
+			}
+			found, err := p.run(cmd.Context(), files, show)
 			if err != nil {
 				return err
 			}
@@ -87,9 +96,12 @@ No tool is called. It exits with 1 when it finds what --fail-on names.`,
 					return err
 				}
 			} else {
-				printProofs(terminal.NewScreen(os.Stdout), found)
+				out.Printf("%s\n", summary(found))
 			}
-			if found.fails(p.failOn) {
+			switch {
+			case found.Left > 0:
+				return exitCode(exitCut)
+			case found.fails(p.failOn):
 				return errFailed
 			}
 			return nil
@@ -126,32 +138,47 @@ func (p *proving) check(files []string) error {
 	return nil
 }
 
-// run proves each tool in each dialect.
-func (p *proving) run(ctx context.Context, files []string) (*proofs, error) {
+// run proves each tool in each dialect, and shows each proof as soon as it is made. A
+// signal ends the search, not what was found; a second one ends the process.
+func (p *proving) run(ctx context.Context, files []string, show func(*prove.Proof)) (*proofs, error) {
 	tools, dialects, err := p.load(ctx, files)
 	if err != nil {
 		return nil, err
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop)
 	engines := prove.Engines{Dir: p.engines}
 	defer engines.Close()
 	stderr := terminal.NewScreen(os.Stderr)
 	found := &proofs{Proofs: []*prove.Proof{}, Missing: []missingEngine{}}
+	defer func() {
+		if ctx.Err() != nil {
+			found.Left = len(tools)*len(dialects) - len(found.Proofs)
+		}
+	}()
 	for _, d := range dialects {
 		engine, err := engines.For(ctx, d.Name())
 		if errors.Is(err, prove.ErrMissing) {
 			found.Missing = append(found.Missing, missingEngine{d.Name(), err.Error()})
 			stderr.Printf("%s %s is held by %s: this goes by the schema that is sent, not by what the engine does\n", stderr.Warn("NOT ASKED:"), d.Name(), terminal.OneLine(err.Error(), 300))
 			engine = prove.Sent{}
+		} else if ctx.Err() != nil {
+			return found, nil
 		} else if err != nil {
 			return nil, err
 		}
 		prover := &prove.Prover{Dialect: d, Engine: engine, Effort: p.effort, Seed: p.seed}
 		for _, tool := range tools {
 			proof, err := prover.Tool(ctx, tool)
+			if ctx.Err() != nil {
+				return found, nil // the proof is no whole one
+			}
 			if err != nil {
 				return nil, err
 			}
 			found.Proofs = append(found.Proofs, proof)
+			show(proof)
 		}
 	}
 	return found, nil

@@ -57,9 +57,12 @@ func newShown(s json.RawMessage) *shown {
 
 func (s *shown) Shown() json.RawMessage { return s.schema }
 
-func (s *shown) Writes(_ context.Context, texts []string) ([]bool, error) {
+func (s *shown) Writes(ctx context.Context, texts []string) ([]bool, error) {
 	writes := make([]bool, len(texts))
 	for i, text := range texts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		writes[i] = len(s.judge.Validate(json.RawMessage(text))) == 0
 	}
 	return writes, nil

@@ -143,7 +143,10 @@ func (s *search) run(ctx context.Context, proof *Proof) error {
 	if !exhausted {
 		asked = s.candidates(s.asked)
 	}
-	taken, beyond := s.judge(asked)
+	taken, beyond, err := s.judge(ctx, asked)
+	if err != nil {
+		return err
+	}
 	if err := s.unsaid(ctx, append(taken, s.undeclared()...)); err != nil {
 		return err
 	}
@@ -215,8 +218,11 @@ func (s *search) candidates(root *schema.Node) (all []candidate) {
 }
 
 // judge parts what the server takes from what it does not.
-func (s *search) judge(all []candidate) (taken, beyond []candidate) {
+func (s *search) judge(ctx context.Context, all []candidate) (taken, beyond []candidate, err error) {
 	for _, c := range all {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
 		if len(s.server.ValidateNode(c.value)) == 0 {
 			taken = append(taken, c)
 		} else {
@@ -224,7 +230,7 @@ func (s *search) judge(all []candidate) (taken, beyond []candidate) {
 		}
 	}
 	s.looked.Taken += len(taken)
-	return taken, beyond
+	return taken, beyond, nil
 }
 
 // undeclared are calls with a member that the server takes without declaring it.
