@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -223,6 +224,7 @@ func candidatesFor(at place, violations []schema.Violation) []attempt {
 	}
 	var types, texts []string
 	text := false // the schema would take some other string
+	format := false
 	for _, v := range violations {
 		if v.Missing {
 			return nil
@@ -233,6 +235,7 @@ func candidatesFor(at place, violations []schema.Violation) []attempt {
 		case "minLength", "maxLength", "pattern", "format", "contentEncoding":
 			text = true
 		}
+		format = format || v.Keyword == "format"
 	}
 	text = text || slices.Contains(types, "string")
 	var out []attempt
@@ -248,6 +251,9 @@ func candidatesFor(at place, violations []schema.Violation) []attempt {
 		s := strings.TrimSpace(v.Text())
 		if match := foldMatch(s, texts); match != "" {
 			add("enumCase", schema.NewString(match))
+		}
+		if format && bareUUID.MatchString(s) {
+			add("dashedUUID", schema.NewString(bareUUID.ReplaceAllString(s, "$1-$2-$3-$4-$5")))
 		}
 		if !text && len(texts) == 0 {
 			out = append(out, fromText(s, types)...)
@@ -271,6 +277,9 @@ func candidatesFor(at place, violations []schema.Violation) []attempt {
 	}
 	return out
 }
+
+// bareUUID is a UUID without its dashes, as addresses of pages have it.
+var bareUUID = regexp.MustCompile(`^([0-9A-Fa-f]{8})([0-9A-Fa-f]{4})([0-9A-Fa-f]{4})([0-9A-Fa-f]{4})([0-9A-Fa-f]{12})$`)
 
 // severalInOne reports whether a text can stand for a list in more ways than as
 // its one item: nothing, several items, or a list that is written as text, and

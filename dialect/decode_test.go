@@ -81,6 +81,28 @@ func TestDecodeRepairs(t *testing.T) {
 	}
 }
 
+func TestDecodeDashesUUIDs(t *testing.T) {
+	plan := planFor(t, "openai", `{"type":"object","properties":{
+		"id":{"type":"string","format":"uuid"},"bare":{"type":"string","format":"uuid","pattern":"^[0-9a-f]+$"},
+		"either":{"anyOf":[{"type":"string","format":"uuid"},{"type":"string","const":"new"}]},"mail":{"type":"string","format":"email"},"free":{"type":"string"}}}`)
+	const bare, dashed = "0123456789ABCDEF0123456789abcdef", "01234567-89AB-CDEF-0123-456789abcdef"
+	for raw, want := range map[string]string{
+		`{"id":"` + bare + `"}`:           `{"id":"` + dashed + `"}`,
+		`{"either":"` + bare + `"}`:       `{"either":"` + dashed + `"}`,
+		`{"free":"` + bare + `"}`:         `{"free":"` + bare + `"}`,
+		`{"id":"` + dashed + `"}`:         `{"id":"` + dashed + `"}`,
+		`{"id":"` + bare[1:] + `"}`:       "",
+		`{"mail":"` + bare + `"}`:         "",
+		`{"bare":"0123` + bare[4:] + `"}`: "",
+		`{"id":"{` + bare + `}"}`:         "",
+	} {
+		got, repairs, problem := plan.Decode(raw, "stop")
+		if (problem == nil) != (want != "") || problem == nil && string(got) != want {
+			t.Errorf("%s\n got  %s %v %v\n want %s", raw, got, repairs, problem, want)
+		}
+	}
+}
+
 func TestDecodeRefuses(t *testing.T) {
 	plan := planFor(t, "openai", decodeSchema)
 	for _, tc := range []struct{ raw, finish, code, message string }{

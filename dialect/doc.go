@@ -62,7 +62,7 @@
 //
 // Rules of fitting: dropNull, enumCase, numberFromString, booleanFromString,
 // nullFromString, objectFromString, arrayFromString, stringFromNumber,
-// stringFromBoolean, wrapInArray, plainInteger, originalForm.
+// stringFromBoolean, dashedUUID, wrapInArray, plainInteger, originalForm.
 //
 // # What is stable
 //
