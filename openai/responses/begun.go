@@ -126,7 +126,8 @@ func (b *Begun) stored(r *Request, status string, usage json.RawMessage) *Stored
 }
 
 // itemsOf returns the items that are complete in events, and behind them the calls of ours
-// that had begun and of which nothing more is said there: they may have taken effect.
+// that were announced and of which nothing more is said there: they may have begun, and taken
+// effect.
 func itemsOf(events [][]byte) (items []json.RawMessage) {
 	var begun []*rawjson.Object
 	for _, event := range events {
