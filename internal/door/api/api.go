@@ -108,7 +108,7 @@ func (a *API) Routes() []door.Route {
 		{Pattern: "POST /v1/tools/call", Serve: a.onceOnly(a.callTool)},
 		{Pattern: "GET /v1/models", Serve: a.models},
 		{Pattern: "GET /v1/models/{model...}", Serve: a.model},
-		{Pattern: "/v1/", Serve: a.relay, Lasts: func(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }},
+		{Pattern: "/v1/", Serve: a.relay, Lasts: upgrades},
 	}...)
 }
 

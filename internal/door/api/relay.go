@@ -91,7 +91,7 @@ var tooled = map[string]bool{"/v1/responses": true, "/v1/messages": true, "/v1/r
 // the client in a header, and in the log, so that nobody looks for the reason elsewhere.
 func (a *API) tellUntooled(w http.ResponseWriter, r *http.Request, name string) {
 	path := strings.TrimRight(r.URL.Path, "/")
-	if !tooled[path] || !a.Sessions.HasServers() || r.Method != http.MethodPost && r.Header.Get("Upgrade") == "" {
+	if !tooled[path] || !a.Sessions.HasServers() || r.Method != http.MethodPost && !upgrades(r) {
 		return
 	}
 	w.Header().Set("X-Dragoman-Tools", "withheld: "+path+" is passed on as it is")

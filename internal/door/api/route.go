@@ -86,7 +86,7 @@ func routesOf(patterns ...string) *http.ServeMux {
 func untoldModel(r *http.Request, body []byte) error {
 	message := ""
 	switch _, pattern := modelless.Handler(r); {
-	case r.Header.Get("Upgrade") != "":
+	case upgrades(r):
 		message = "This key may use some models only, and what goes through a WebSocket can name others."
 	case pattern != "":
 		return nil

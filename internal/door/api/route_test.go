@@ -166,6 +166,19 @@ func TestSomeModelsOnlyAndWebSockets(t *testing.T) {
 	}
 }
 
+// Over plain HTTP some clients, such as the one of Java, ask with each request for HTTP/2.
+// Nobody switches to that: it is a request like any other, with an end of its own.
+func TestSomeModelsOnlyAndUpgradesToHTTP2(t *testing.T) {
+	d, up := ruled(t, policy.Rule{Allow: []string{"route:*", "model:small"}})
+	for line, body := range map[string]string{"POST /v1/embeddings": `{"model":"small","input":"x"}`, "GET /v1/files": ""} {
+		method, path, _ := strings.Cut(line, " ")
+		a := d.do(method, path, body, "Connection", "Upgrade, HTTP2-Settings", "Upgrade", "h2c", "Http2-Settings", "AAMAAABkAAQAAP__")
+		if a.status != http.StatusOK || len(up.taken()) != 1 {
+			t.Errorf("%s: %d %s", line, a.status, a.body)
+		}
+	}
+}
+
 func TestSomeModelsOnlyInMessages(t *testing.T) {
 	limited, up := ruled(t, policy.Rule{Allow: []string{"route:*", "model:small"}})
 	w := limited.dial()
