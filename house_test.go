@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"internal/observe"},
 	{"internal/observe/otlp", "internal/observe/prometheus", "internal/observe/logbuffer", "internal/observe/loglevel"},
 	{"internal/observe/telemetry"},
-	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry", "internal/wire/headervalue"},
+	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry", "internal/wire/headervalue", "internal/wire/coding"},
 	{"internal/wire/plainhttp"},
 	{"internal/wire/safehttp"},
 	{"internal/state/bounded", "internal/state/weakcache", "internal/state/park", "internal/state/atomicfile", "internal/state/store", "internal/state/seal", "internal/state/frame"},

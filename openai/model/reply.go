@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
+	"github.com/dragoman-mcp/dragoman/internal/wire/coding"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -100,24 +101,11 @@ func givenUp(choice *rawjson.Object, finish string) error {
 	return cut(fmt.Errorf("finish_reason is %q", finish))
 }
 
-// compresses reports whether a Content-Encoding names a way to compress. Some servers say
-// there what is none of a body that is as it is, such as "none", so that no proxy before
-// them compresses it, or "utf-8".
-func compresses(encoding string) bool {
-	for coding := range strings.SplitSeq(strings.ToLower(encoding), ",") {
-		switch strings.TrimSpace(coding) {
-		case "gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress", "dcb", "dcz":
-			return true
-		}
-	}
-	return false
-}
-
 // readReply reads the answer to one request. What arrives decides whether it is a
 // stream: some upstreams answer a request for one with JSON, or the other way
 // round, and proxies lose content types.
 func (a *answer) readReply(l Listener) (*Reply, error) {
-	if encoding := a.resp.Header.Get("Content-Encoding"); compresses(encoding) {
+	if encoding := a.resp.Header.Get("Content-Encoding"); coding.Compresses(encoding) {
 		return nil, invalidReply(fmt.Sprintf("is compressed (Content-Encoding: %s), though it was asked for as it is", clip.Text(encoding, 40)), nil)
 	}
 	kind, _, _ := strings.Cut(a.resp.Header.Get("Content-Type"), ";")

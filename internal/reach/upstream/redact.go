@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/coding"
 	"github.com/dragoman-mcp/dragoman/internal/wire/deadline"
 )
 
@@ -51,9 +52,9 @@ const unreadable = `{"error":{"message":"The upstream answered with an error in 
 
 // readError reads the body of an error, decoded, as far as it comes.
 func readError(body io.Reader, encoding string) []byte {
-	switch encoding {
-	case "", "identity":
-	case "gzip":
+	switch {
+	case !coding.Compresses(encoding):
+	case strings.EqualFold(encoding, "gzip"), strings.EqualFold(encoding, "x-gzip"):
 		unzipped, err := gzip.NewReader(body)
 		if err != nil {
 			return []byte(unreadable)
