@@ -70,11 +70,14 @@ func (a *API) webSocket(w http.ResponseWriter, r *http.Request, who caller.Calle
 		a.relay(w, r, who) // whatever it has there
 		return
 	case !upgrades(r):
-		a.fail(w, r, &model.Error{
+		e := &model.Error{
 			Status: http.StatusUpgradeRequired, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
 			Message: "Responses come by POST, or by WebSocket.",
-			Header:  http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}},
-		})
+		}
+		if r.ProtoMajor < 2 { // beyond, clients take an answer with these for broken (RFC 9113 section 8.2.2)
+			e.Header = http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}}
+		}
+		a.fail(w, r, e)
 		return
 	}
 	leave, err := a.State.sockets.enter(who.ID)

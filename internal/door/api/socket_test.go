@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/dragoman-mcp/dragoman/internal/door"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -222,6 +225,31 @@ func TestSocketRefuses(t *testing.T) {
 	}
 	if a := d.do("GET", "/v1/responses", ""); a.status != http.StatusUpgradeRequired {
 		t.Errorf("%d", a.status)
+	}
+}
+
+// Who asks for responses by GET is told how to ask. Over HTTP/2 nothing is said of the connection:
+// clients such as curl and Node.js take such an answer for broken.
+func TestResponsesByGet(t *testing.T) {
+	var options Options
+	open(t, func(o *Options) { options = *o })
+	mux := door.NewMux(func(w http.ResponseWriter, r *http.Request, route *door.Route) {
+		route.Serve(w, r, caller.Caller{ID: "somebody", Grants: []string{"*"}})
+	})
+	mux.Handle(New(options).Routes()...)
+	for major, upgrade := range map[int]string{1: "websocket", 2: ""} {
+		server := httptest.NewUnstartedServer(mux)
+		server.EnableHTTP2 = major == 2
+		server.StartTLS()
+		res, err := server.Client().Get(server.URL + "/v1/responses")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.ProtoMajor != major || res.StatusCode != http.StatusUpgradeRequired || res.Header.Get("Upgrade") != upgrade || (res.Header.Get("Connection") == "") != (upgrade == "") {
+			t.Errorf("%s: %d %v", res.Proto, res.StatusCode, res.Header)
+		}
+		server.Close()
 	}
 }
 
