@@ -143,11 +143,15 @@ func (w *codexWish) writeTo(path string) error {
 	if err := atomicfile.Update(path, []byte(after)); err != nil {
 		return err
 	}
+	start := codexKey + "=none codex"
+	if os.Getenv(codexKey) != "" { // the key that the gateway wants, which stays where it is
+		start = "codex"
+	}
 	fmt.Fprintf(os.Stderr, "wrote %s\n", path)
 	if chosen {
-		fmt.Fprintf(os.Stderr, "start Codex with: %s=none codex\n", codexKey)
+		fmt.Fprintf(os.Stderr, "start Codex with: %s\n", start)
 	} else {
-		fmt.Fprintf(os.Stderr, "it chooses another provider, which stays: start Codex with: %s=none codex -c model_provider=dragoman -m %s\n", codexKey, w.model)
+		fmt.Fprintf(os.Stderr, "it chooses another provider, which stays: start Codex with: %s -c model_provider=dragoman -m %s\n", start, w.model)
 	}
 	return nil
 }
