@@ -321,12 +321,31 @@ func (r *Request) beganAs() string {
 // no header that says so.
 func (r *Request) NamesTurn() bool { return r.turnID() != "" }
 
-func (r *Request) turnID() string {
+func (r *Request) turnID() string { return r.clientSays("turn_id") }
+
+// Beside reports whether Codex asks the request beside its conversation, in a thread that
+// it begins by itself and keeps its own MCP servers from: for a title, to review whether a
+// call may be made, to tidy its memories. Codex says with each request for what the thread
+// is (client_metadata).
+func (r *Request) Beside() bool {
+	said, err := rawjson.ParseObject(json.RawMessage(r.clientSays("x-codex-turn-metadata")))
+	if err != nil {
+		return false
+	}
+	switch stringOf(said, "thread_source") {
+	case "thread_title", "guardian_review", "memory_consolidation":
+		return true
+	}
+	return false
+}
+
+// clientSays returns a member of client_metadata that is a text; empty where it has none.
+func (r *Request) clientSays(name string) string {
 	o, err := rawjson.ParseObject(r.object.Get("client_metadata"))
 	if err != nil {
 		return ""
 	}
-	return stringOf(o, "turn_id")
+	return stringOf(o, name)
 }
 
 // digest is the digest by which the request is known when it is sent again. What else

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -37,6 +38,38 @@ func TestClaudeCodeBeside(t *testing.T) {
 				if got := up.last(t); strings.Contains(got.body, "weather__get") != tt.offered || (a.header.Get("X-Dragoman-Tools") == "") != tt.offered {
 					t.Errorf("%q, sent %s", a.header.Get("X-Dragoman-Tools"), got.body)
 				}
+			}
+		})
+	}
+}
+
+// What Codex asks in threads that it begins by itself gets none of our tools, be there some
+// of its own; a turn of a person's, of an agent of its own, and a summary have them.
+func TestCodexBeside(t *testing.T) {
+	up := &recorder{}
+	d := open(t, nil, up.model(t, "m"))
+	for _, tt := range []struct {
+		says, more string
+		offered    bool
+	}{
+		{`{"request_kind":"turn","thread_source":"thread_title"}`, `"tools":[]`, false},
+		{`{"request_kind":"turn","thread_source":"guardian_review"}`, `"tools":[{"type":"function","name":"exec_command","parameters":{"type":"object"}}]`, false},
+		{`{"request_kind":"turn","thread_source":"memory_consolidation"}`, `"tools":[]`, false},
+		{`{"request_kind":"turn","thread_source":"thread_title"}`, `"tools":[{"type":"mcp","server_label":"weather","require_approval":"never"}]`, true},
+		{`{"request_kind":"turn","thread_source":"user"}`, `"tools":[]`, true},
+		{`{"request_kind":"compaction","thread_source":"user"}`, `"tools":[]`, true},
+		{`{"request_kind":"turn","thread_source":"subagent"}`, `"tools":[]`, true},
+		{`thread_title`, `"tools":[]`, true},
+		{`{}`, `"tools":[]`, true},
+	} {
+		t.Run(tt.says, func(t *testing.T) {
+			said, err := json.Marshal(tt.says)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := d.do("POST", "/v1/responses", `{"model":"m","input":"Hi","client_metadata":{"x-codex-turn-metadata":`+string(said)+`},`+tt.more+`}`)
+			if got := up.last(t); strings.Contains(got.body, "weather__get") != tt.offered || (a.header.Get("X-Dragoman-Tools") == "") != tt.offered {
+				t.Errorf("%q, sent %s", a.header.Get("X-Dragoman-Tools"), got.body)
 			}
 		})
 	}

@@ -139,9 +139,13 @@ type responsesAsking struct {
 }
 
 func (q responsesAsking) about() about {
-	return about{
+	said := about{
 		model: q.Model, stream: q.Stream, session: q.Session(), begun: q.Begun(), servers: q.Servers, search: q.Search(), withhold: q.Withhold(), approves: true, turn: q.NamesTurn(),
 	}
+	if said.withhold == "" && len(said.servers) == 0 && q.Beside() {
+		said.withhold = "Codex asks it beside its conversation"
+	}
+	return said
 }
 
 func (q responsesAsking) rename(model string) { q.Rename(model) }
