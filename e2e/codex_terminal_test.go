@@ -24,7 +24,7 @@ func TestCodexTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, path, string(written)+fmt.Sprintf("\n[projects.%s]\ntrust_level = \"trusted\"\n", tomlText(c.folder)))
-	cmd := exec.Command(c.program)
+	cmd := exec.Command(c.program, "--no-daemon")
 	cmd.Dir, cmd.Env = c.folder, c.env
 	term := sitBefore(t, cmd)
 	term.sees("Ask Codex to do anything") // it takes what is typed
