@@ -36,7 +36,7 @@ var messagesWire = wire{name: "messages", form: messages.WriteError, idHeader: "
 		return nil, err
 	}
 	request.Flags(r.Header.Values("Anthropic-Beta"))
-	return messagesAsking{request, a.State.Seals, fromClaudeCode(r) && request.Beside()}, nil
+	return messagesOf(r, request, a.State.Seals), nil
 }}
 
 // fromClaudeCode reports whether Claude Code makes a request.
@@ -79,6 +79,10 @@ type messagesAsking struct {
 	*messages.Request
 	seals  *seal.Ring
 	beside bool // an agent asks it beside its conversation
+}
+
+func messagesOf(r *http.Request, request *messages.Request, seals *seal.Ring) messagesAsking {
+	return messagesAsking{request, seals, fromClaudeCode(r) && request.Beside()}
 }
 
 func (m messagesAsking) about() about {
@@ -145,7 +149,7 @@ func (a *API) count(r *http.Request, who caller.Caller, body []byte) (int, error
 		return 0, err
 	}
 	defer leave()
-	said := a.about(messagesAsking{Request: request, beside: fromClaudeCode(r) && request.Beside()})
+	said := a.about(messagesOf(r, request, nil))
 	want, err := said.want()
 	if err != nil {
 		return 0, err
