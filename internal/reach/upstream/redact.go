@@ -32,7 +32,8 @@ func (u *Upstream) redactHeader(res *http.Response) {
 }
 
 // redactBody hides our secrets in the body of an answer that reports an error, or that
-// sends the client elsewhere, which many servers say in a page, too. It is read, since a secret could lie across any two parts of it.
+// sends the client elsewhere, which many servers say in a page, too. It is read, since a
+// secret could lie across any two parts of it.
 func (u *Upstream) redactBody(res *http.Response) {
 	body := deadline.Reader(res.Body, errorBodyIdle)
 	text := u.mask.Hide(string(readError(body, res.Header.Get("Content-Encoding"))))
