@@ -29,7 +29,7 @@ func TestClaudeCodeTerminal(t *testing.T) {
 	writeFile(t, filepath.Join(c.home, ".claude.json"), string(begun))
 	cmd := exec.Command(c.program)
 	cmd.Dir = c.folder
-	cmd.Env = slices.DeleteFunc(slices.Clone(c.env), func(s string) bool { return strings.HasPrefix(s, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=") })
+	cmd.Env = append(slices.DeleteFunc(slices.Clone(c.env), func(s string) bool { return strings.HasPrefix(s, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=") }), terminalKind)
 	term := sitBefore(t, cmd)
 	term.sees("auto mode on") // it takes what is typed
 	term.types("CALL tools__echo {\"n\":1}")

@@ -25,7 +25,7 @@ func TestCodexTerminal(t *testing.T) {
 	}
 	writeFile(t, path, string(written)+fmt.Sprintf("\n[projects.%s]\ntrust_level = \"trusted\"\n", tomlText(c.folder)))
 	cmd := exec.Command(c.program, "--no-daemon")
-	cmd.Dir, cmd.Env = c.folder, c.env
+	cmd.Dir, cmd.Env = c.folder, append(slices.Clip(c.env), terminalKind)
 	term := sitBefore(t, cmd)
 	term.sees("Ask Codex to do anything") // it takes what is typed
 	const call = `CALL tools__echo {"n":1}`

@@ -42,17 +42,19 @@ func sitDown(t *testing.T, env []string, args ...string) *terminal {
 	t.Helper()
 	home := t.TempDir()
 	cmd := exec.Command(binary(t), args...)
-	cmd.Dir, cmd.Env = home, append(append(cleanEnv(t), "HOME="+home), env...)
+	cmd.Dir, cmd.Env = home, append(append(cleanEnv(t), "HOME="+home, terminalKind), env...)
 	term := sitBefore(t, cmd)
 	term.home = home
 	return term
 }
 
+// terminalKind is what programs are told of it.
+const terminalKind = "TERM=xterm-256color"
+
 // sitBefore starts a program at one.
 func sitBefore(t *testing.T, cmd *exec.Cmd) *terminal {
 	t.Helper()
 	term := &terminal{t: t, cmd: cmd, more: make(chan struct{}, 1), done: make(chan struct{})}
-	cmd.Env = append(cmd.Env, "TERM=xterm-256color")
 	f, err := pty.StartWithSize(term.cmd, &pty.Winsize{Rows: 30, Cols: 100})
 	if err != nil {
 		missing(t, "a pseudo terminal: %v", err)
