@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/addresses"
+	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
 )
 
 // IsPublic reports whether an address belongs to the public Internet: not this
@@ -50,17 +51,19 @@ func PublicClient(timeout time.Duration) *http.Client {
 	if timeout == 0 {
 		timeout = 30 * time.Second
 	}
+	t := &http.Transport{
+		DialContext:            PublicDialer().DialContext,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ResponseHeaderTimeout:  timeout,
+		MaxResponseHeaderBytes: 64 << 10,
+		MaxIdleConns:           20,
+		IdleConnTimeout:        time.Minute,
+	}
+	plainhttp.SendOnce(t)
 	return &http.Client{
-		Timeout: timeout,
-		Transport: &http.Transport{
-			DialContext:            PublicDialer().DialContext,
-			ForceAttemptHTTP2:      true,
-			TLSHandshakeTimeout:    10 * time.Second,
-			ResponseHeaderTimeout:  timeout,
-			MaxResponseHeaderBytes: 64 << 10,
-			MaxIdleConns:           20,
-			IdleConnTimeout:        time.Minute,
-		},
+		Timeout:   timeout,
+		Transport: t,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if len(via) >= 5 {
 				return errors.New("more than five redirects")

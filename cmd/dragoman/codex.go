@@ -96,22 +96,20 @@ func (w *codexWish) provider(added map[string]any) string {
 	if theirs, ok := added["http_headers"].(map[string]any); ok {
 		maps.Copy(headers, theirs)
 	}
+	added = maps.Clone(added)
 	var b strings.Builder
-	b.WriteString(w.ours())
+	b.WriteString("[model_providers.dragoman]\n")
+	for _, m := range [...][2]string{{"name", "Dragoman"}, {"base_url", w.url}, {"wire_api", "responses"}, {"env_key", codexKey}, {"model_catalog_url", w.url + "/models"}} {
+		fmt.Fprintf(&b, "%s = %q\n", m[0], m[1])
+		delete(added, m[0])
+	}
+	delete(added, "http_headers")
 	members := toml.NewEncoder(&b).SetTablesInline(true).SetIndentTables(false)
 	_ = members.Encode(map[string]any{"http_headers": headers}) // which a text always takes
 	for _, name := range slices.Sorted(maps.Keys(added)) {
-		if name != "http_headers" && !strings.Contains(w.ours(), "\n"+name+" = ") {
-			_ = members.Encode(map[string]any{name: added[name]})
-		}
+		_ = members.Encode(map[string]any{name: added[name]})
 	}
 	return b.String()
-}
-
-// ours is what is ours in it.
-func (w *codexWish) ours() string {
-	return fmt.Sprintf("[model_providers.dragoman]\nname = \"Dragoman\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = %q\nmodel_catalog_url = %q\n",
-		w.url, codexKey, w.url+"/models")
 }
 
 // codexConfig returns where Codex has its configuration.

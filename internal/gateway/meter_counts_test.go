@@ -46,6 +46,35 @@ func TestCountingIsFree(t *testing.T) {
 	}
 }
 
+// askedTwice has a gateway with a store asked the same twice, and returns the statuses of the
+// answers. What the first one took is counted then.
+func askedTwice(t *testing.T, change func(*config.File), method, path, kind, body string) (got []int) {
+	t.Helper()
+	g := build(t, func(f *config.File) {
+		change(f)
+		f.Store.Path = filepath.Join(t.TempDir(), "dragoman.db")
+	})
+	if err := g.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	url := serve(t, g).url
+	for range 2 {
+		req, err := http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", kind)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body) // behind which it is counted
+		res.Body.Close()
+		got = append(got, res.StatusCode)
+	}
+	return got
+}
+
 // TestUnnamedModelCounts: some APIs answer a request that names no model with the one that
 // they have. It is a use of it, however the route is spelled.
 func TestUnnamedModelCounts(t *testing.T) {
@@ -65,25 +94,10 @@ func TestUnnamedModelCounts(t *testing.T) {
 				w.Header().Set("Content-Type", "application/json")
 				fmt.Fprint(w, `{"object":"list","usage":{"prompt_tokens":1000,"total_tokens":1000}}`)
 			})) + "/v1"
-			g := build(t, func(f *config.File) {
+			got := askedTwice(t, func(f *config.File) {
 				f.Models = []upstream.Model{{Match: "m*", BaseURL: api, Wires: []string{upstream.Chat, upstream.Responses, upstream.Messages}}, {BaseURL: api}}
 				f.Limits = []limit.Limit{{Of: []string{"model:m*"}, Tokens: 50}, {Of: []string{"model:*"}, Tokens: 500}}
-				f.Store.Path = filepath.Join(t.TempDir(), "dragoman.db")
-			})
-			if err := g.Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			url := serve(t, g).url
-			var got []int
-			for range 2 {
-				res, err := http.Post(url+request.path, "application/json", strings.NewReader(request.body))
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, _ = io.Copy(io.Discard, res.Body) // behind which it is counted
-				res.Body.Close()
-				got = append(got, res.StatusCode)
-			}
+			}, http.MethodPost, request.path, "application/json", request.body)
 			if !slices.Equal(got, []int{200, 429}) {
 				t.Errorf("%s: got %d, want one answer and a refusal", request.body, got)
 			}
@@ -109,30 +123,10 @@ func TestMethodsCount(t *testing.T) {
 				w.Header().Set("Content-Type", "application/json")
 				fmt.Fprint(w, `{"object":"list","usage":{"prompt_tokens":1000,"total_tokens":1000}}`)
 			})) + "/v1"
-			g := build(t, func(f *config.File) {
+			got := askedTwice(t, func(f *config.File) {
 				f.Models = []upstream.Model{{BaseURL: api}}
 				f.Limits = []limit.Limit{{Tokens: 50}}
-				f.Store.Path = filepath.Join(t.TempDir(), "dragoman.db")
-			})
-			if err := g.Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			url := serve(t, g).url
-			var got []int
-			for range 2 {
-				req, err := http.NewRequestWithContext(t.Context(), request.method, url+"/v1/completions", strings.NewReader(request.body))
-				if err != nil {
-					t.Fatal(err)
-				}
-				req.Header.Set("Content-Type", "application/json")
-				res, err := http.DefaultClient.Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, _ = io.Copy(io.Discard, res.Body) // behind which it is counted
-				res.Body.Close()
-				got = append(got, res.StatusCode)
-			}
+			}, request.method, "/v1/completions", "application/json", request.body)
 			if !slices.Equal(got, request.want) {
 				t.Errorf("%s: got %d, want %d", request.body, got, request.want)
 			}
@@ -161,25 +155,10 @@ func TestTextThatBreaksOffCounts(t *testing.T) {
 				_ = http.NewResponseController(w).Flush()
 				panic(http.ErrAbortHandler)
 			})) + "/v1"
-			g := build(t, func(f *config.File) {
+			got := askedTwice(t, func(f *config.File) {
 				f.Models = []upstream.Model{{BaseURL: api, Wires: []string{upstream.Chat, upstream.Responses, upstream.Messages}}}
 				f.Limits = []limit.Limit{{Tokens: 100}}
-				f.Store.Path = filepath.Join(t.TempDir(), "dragoman.db")
-			})
-			if err := g.Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			url := serve(t, g).url
-			var got []int
-			for range 2 {
-				res, err := http.Post(url+request.path, request.kind, strings.NewReader(request.body))
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, _ = io.Copy(io.Discard, res.Body)
-				res.Body.Close()
-				got = append(got, res.StatusCode)
-			}
+			}, http.MethodPost, request.path, request.kind, request.body)
 			if !slices.Equal(got, []int{200, 429}) {
 				t.Errorf("got %d, want one answer and a refusal", got)
 			}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
 )
 
 // A Client is one model API. Set either BaseURL or Post; everything else has a
@@ -214,14 +215,20 @@ func (c *Client) post(ctx context.Context, parts [][]byte) (*http.Response, erro
 // fallback follows no redirect, since it would carry the key along.
 var fallback = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	Transport: &http.Transport{
+	Transport:     fallbackTransport(),
+}
+
+func fallbackTransport() *http.Transport {
+	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second,
 		IdleConnTimeout:     90 * time.Second,
 		ForceAttemptHTTP2:   true,
 		DisableCompression:  true, // a compressed stream comes in larger pieces
-	},
+	}
+	plainhttp.SendOnce(t)
+	return t
 }
 
 func (c *Client) dialect() *dialect.Dialect {

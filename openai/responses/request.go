@@ -57,6 +57,9 @@ type Request struct {
 	continues string          // the one at the API that the last response of ours ended with; empty for none
 	resolved  bool            // items were put in the place of those that name them
 
+	turn   string // what client_metadata says that the request is part of; empty for nothing
+	beside bool   // see [Request.Beside]
+
 	threshold int // from how many tokens on the history is compacted; 0 for never
 }
 
@@ -70,7 +73,7 @@ func parse(body []byte, native bool) (*Request, error) {
 		return nil, err
 	}
 	r := &Request{object: o, own: items, native: native, elsewhere: map[string]bool{}}
-	for _, read := range []func() error{r.readBasics, r.readBounds, r.readConversation, r.readCompaction, r.readInput, r.readTools, r.readChoice} {
+	for _, read := range []func() error{r.readBasics, r.readClient, r.readBounds, r.readConversation, r.readCompaction, r.readInput, r.readTools, r.readChoice} {
 		if err := read(); err != nil {
 			return nil, err
 		}
@@ -319,33 +322,30 @@ func (r *Request) beganAs() string {
 // do (client_metadata.turn_id). Since a turn's history grows with each request, two that
 // are the same are one that was sent again: Codex repeats what fails five times, and has
 // no header that says so.
-func (r *Request) NamesTurn() bool { return r.turnID() != "" }
-
-func (r *Request) turnID() string { return r.clientSays("turn_id") }
+func (r *Request) NamesTurn() bool { return r.turn != "" }
 
 // Beside reports whether Codex asks the request beside its conversation, in a thread that
 // it begins by itself and keeps its own MCP servers from: for a title, to review whether a
 // call may be made, to tidy its memories. Codex says with each request for what the thread
 // is (client_metadata).
-func (r *Request) Beside() bool {
-	said, err := rawjson.ParseObject(json.RawMessage(r.clientSays("x-codex-turn-metadata")))
-	if err != nil {
-		return false
-	}
-	switch stringOf(said, "thread_source") {
-	case "thread_title", "guardian_review", "memory_consolidation":
-		return true
-	}
-	return false
-}
+func (r *Request) Beside() bool { return r.beside }
 
-// clientSays returns a member of client_metadata that is a text; empty where it has none.
-func (r *Request) clientSays(name string) string {
-	o, err := rawjson.ParseObject(r.object.Get("client_metadata"))
+// readClient reads what Codex says of a request. Others say what they want there.
+func (r *Request) readClient() error {
+	said, err := rawjson.ParseObject(r.object.Get("client_metadata"))
 	if err != nil {
-		return ""
+		return nil
 	}
-	return stringOf(o, name)
+	r.turn = stringOf(said, "turn_id")
+	thread, err := rawjson.ParseObject(json.RawMessage(stringOf(said, "x-codex-turn-metadata")))
+	if err != nil {
+		return nil
+	}
+	switch stringOf(thread, "thread_source") {
+	case "thread_title", "guardian_review", "memory_consolidation":
+		r.beside = true
+	}
+	return nil
 }
 
 // digest is the digest by which the request is known when it is sent again. What else
@@ -357,7 +357,7 @@ func (r *Request) digest() string {
 		o = o.Clone()
 		o.Set("conversation", rawjson.Quote(fmt.Sprintf("%s %d", r.Conversation, r.joined)))
 	}
-	if id := r.turnID(); id != "" {
+	if id := r.turn; id != "" {
 		o = o.Clone()
 		o.Set("client_metadata", rawjson.Quote(id))
 	}

@@ -85,6 +85,8 @@ type about struct {
 	withhold string
 	// approves says that its client can be asked whether a call may run.
 	approves bool
+	// beside names the agent that asks it beside its conversation; empty for none.
+	beside string
 	// turn says that it names its turn, so that no two requests are the same: one that
 	// is, is one sent again.
 	turn bool
@@ -100,10 +102,13 @@ const (
 // about says what is to be known of a request, and of its model.
 func (a *API) about(request asking) about {
 	said := request.about()
-	if said.withhold == "" && len(said.servers) == 0 {
-		if up, err := a.upstream(said.model); err == nil && up.OffersNamed {
-			said.withhold = notNamed
-		}
+	if said.withhold != "" || len(said.servers) > 0 {
+		return said
+	}
+	if said.beside != "" {
+		said.withhold = said.beside + " asks it beside its conversation"
+	} else if up, err := a.upstream(said.model); err == nil && up.OffersNamed {
+		said.withhold = notNamed
 	}
 	return said
 }
@@ -382,5 +387,5 @@ func opencodeSession(r *http.Request) string {
 func retried(r *http.Request, said about) bool {
 	n := r.Header.Get("X-Stainless-Retry-Count")
 	return n != "" && n != "0" || said.turn || opencodeSession(r) != "" ||
-		!said.stream && said.withhold == "" && fromClaudeCode(r) // what failed in a stream it asks without one
+		!said.stream && said.beside == "" && fromClaudeCode(r) // what failed in a stream it asks without one
 }

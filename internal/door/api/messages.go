@@ -87,8 +87,8 @@ func messagesOf(r *http.Request, request *messages.Request, seals *seal.Ring) me
 
 func (m messagesAsking) about() about {
 	said := about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, search: m.Search, withhold: m.Withhold()}
-	if m.beside && said.withhold == "" && len(said.servers) == 0 {
-		said.withhold = "Claude Code asks it beside its conversation"
+	if m.beside {
+		said.beside = "Claude Code"
 	}
 	return said
 }

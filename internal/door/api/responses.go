@@ -142,8 +142,8 @@ func (q responsesAsking) about() about {
 	said := about{
 		model: q.Model, stream: q.Stream, session: q.Session(), begun: q.Begun(), servers: q.Servers, search: q.Search(), withhold: q.Withhold(), approves: true, turn: q.NamesTurn(),
 	}
-	if said.withhold == "" && len(said.servers) == 0 && q.Beside() {
-		said.withhold = "Codex asks it beside its conversation"
+	if q.Beside() {
+		said.beside = "Codex"
 	}
 	return said
 }

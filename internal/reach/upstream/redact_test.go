@@ -34,18 +34,7 @@ func TestErrorsDoNotShowOurKeys(t *testing.T) {
 			_, _ = w.Write([]byte(said))
 		}))
 		u := one(t, upstream.Model{Match: "*", BaseURL: server.URL, APIKey: secret.New(key), Headers: secret.Map(map[string]string{"X-Tenant": header})})
-		req, err := u.NewRequest(t.Context(), upstream.Request{Method: "GET", Path: "/models"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := u.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, body := answerOf(t, u, upstream.Request{Method: "GET", Path: "/models"})
 		all := string(body) + res.Header.Get("X-Said")
 		told := 2 // in the body, too
 		if encoding == "br" {
@@ -77,18 +66,7 @@ func TestAddressesDoNotShowOurKeys(t *testing.T) {
 			w.WriteHeader(status)
 		}))
 		u := one(t, upstream.Model{Match: "*", BaseURL: server.URL + "?key=" + key, Headers: secret.Map(map[string]string{"Accept": "application/json"})})
-		req, err := u.NewRequest(t.Context(), upstream.Request{Method: "GET", Path: "/files", Relay: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := u.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res, body := answerOf(t, u, upstream.Request{Method: "GET", Path: "/files", Relay: true})
 		if said := fmt.Sprint(string(body), res.Header); strings.Contains(said, key) || !strings.Contains(said, "key=***") {
 			t.Errorf("%d: got %s", status, said)
 		}
@@ -100,4 +78,22 @@ func TestAddressesDoNotShowOurKeys(t *testing.T) {
 		}
 		server.Close()
 	}
+}
+
+// answerOf returns what an upstream answers, whole.
+func answerOf(t *testing.T, u *upstream.Upstream, r upstream.Request) (*http.Response, []byte) {
+	t.Helper()
+	req, err := u.NewRequest(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := u.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, body
 }

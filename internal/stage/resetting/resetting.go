@@ -4,9 +4,11 @@ package resetting
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -47,4 +49,24 @@ func Server(t testing.TB, code http2.ErrCode) (s *httptest.Server, requests *ato
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s, requests
+}
+
+// Posts has a transport send one POST to such a server, which complains with PROTOCOL_ERROR,
+// and fails the test where the server got it twice, or that is taken for an answer.
+func Posts(t testing.TB, with *http.Transport) {
+	t.Helper()
+	s, requests := Server(t, http2.ErrCodeProtocol)
+	if with.TLSClientConfig == nil {
+		with.TLSClientConfig = &tls.Config{}
+	}
+	with.TLSClientConfig.RootCAs = x509.NewCertPool()
+	with.TLSClientConfig.RootCAs.AddCert(s.Certificate())
+	defer with.CloseIdleConnections()
+	res, err := (&http.Client{Transport: with}).Post(s.URL, "application/json", strings.NewReader("{}"))
+	if err == nil {
+		res.Body.Close()
+	}
+	if n := requests.Load(); err == nil || n != 1 {
+		t.Errorf("the server had it %d times: %v", n, err)
+	}
 }
