@@ -1,6 +1,8 @@
 package toolkit
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -11,8 +13,23 @@ import (
 type Rate struct {
 	// PerSecond is the sustained rate; zero: no limit. 0.1 is one in ten seconds.
 	PerSecond float64
-	// Burst is how many calls may come at once; zero: PerSecond, at least 1.
+	// Burst is how many calls may come at once; zero: PerSecond, at least 1. It
+	// limits nothing by itself.
 	Burst int
+}
+
+// check reports a rate that limits nothing, or lets nothing through, where it looks
+// like a limit.
+func (r Rate) check() error {
+	switch {
+	case !(r.PerSecond >= 0):
+		return fmt.Errorf("PerSecond is %v; zero is no limit", r.PerSecond)
+	case r.Burst < 0:
+		return fmt.Errorf("Burst is %d; at least one call has to fit in", r.Burst)
+	case r.Burst > 0 && r.PerSecond == 0:
+		return errors.New("Burst needs PerSecond beside it")
+	}
+	return nil
 }
 
 func (r Rate) limiter() *rate.Limiter {

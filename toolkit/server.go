@@ -155,6 +155,12 @@ func NewServer(o Options) *Server {
 			s.problems = append(s.problems, fmt.Errorf("Options.Around[%d] is nil", i))
 		}
 	}
+	if err := o.Rate.check(); err != nil {
+		s.problems = append(s.problems, fmt.Errorf("Options.Rate: %w", err))
+	}
+	if err := o.UserRate.check(); err != nil {
+		s.problems = append(s.problems, fmt.Errorf("Options.UserRate: %w", err))
+	}
 	if s.opts.Timeout < 0 {
 		s.problems = append(s.problems, errors.New("Options.Timeout is negative"))
 	}

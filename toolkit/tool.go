@@ -133,6 +133,12 @@ func newBinding(s *Server, t Tool, in, out reflect.Type) *binding {
 	if t.Timeout < 0 {
 		b.fail("Timeout is negative")
 	}
+	if err := t.Rate.check(); err != nil {
+		b.fail("Rate: %w", err)
+	}
+	if err := t.UserRate.check(); err != nil {
+		b.fail("UserRate: %w", err)
+	}
 	if t.Total != 0 && t.Total < 2*minCharacters {
 		b.fail("Total is %d; text and data together need at least %d", t.Total, 2*minCharacters)
 	}

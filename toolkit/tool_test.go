@@ -197,7 +197,7 @@ func TestUnknownVerbsWarn(t *testing.T) {
 }
 
 func TestRegistrationProblems(t *testing.T) {
-	s := NewServer(Options{Service: "git_hub", Name: "github-v2", Characters: 10, Keys: []*Key{{Env: "TOOLKIT_TEST_UNSET", Hint: "make one at example.com"}}})
+	s := NewServer(Options{Service: "git_hub", Name: "github-v2", Characters: 10, Rate: Rate{PerSecond: -1}, Keys: []*Key{{Env: "TOOLKIT_TEST_UNSET", Hint: "make one at example.com"}}})
 	none := func(context.Context, struct{}) (Text, error) { return "", nil }
 	Add(s, Tool{Name: "Weather"}, none)
 	Add(s, Tool{Name: "list_issues", Description: "x", Hints: reading}, none)
@@ -213,7 +213,7 @@ func TestRegistrationProblems(t *testing.T) {
 	}, Page) (Listing[int], error) {
 		panic("never")
 	})
-	AddList(s, Tool{Name: "git_hub_list_cursors", Description: "x", Hints: reading, Cursor: true, Timeout: -1}, func(context.Context, struct {
+	AddList(s, Tool{Name: "git_hub_list_cursors", Description: "x", Hints: reading, Cursor: true, Timeout: -1, Rate: Rate{PerSecond: 1, Burst: -5}, UserRate: Rate{Burst: 3}}, func(context.Context, struct {
 		Cursor string
 	}, Page) (Listing[int], error) {
 		panic("never")
@@ -241,6 +241,8 @@ func TestRegistrationProblems(t *testing.T) {
 		`the result must be a struct or a map (clients before 2026-07-28 take nothing else), not int`,
 		`arguments: struct.C: type chan int has no form in JSON`, `result: struct.F: type func() has no form in JSON`,
 		`AddList adds "limit" itself`, `AddList adds "cursor" itself`, `tool "git_hub_list_cursors": Timeout is negative`,
+		`tool "git_hub_list_cursors": Rate: Burst is -5;`, `tool "git_hub_list_cursors": UserRate: Burst needs PerSecond`,
+		`Options.Rate: PerSecond is -1;`,
 		`resource "notes": the URI is not absolute`,
 		`resource "notes://{x}": the URI has {x}, and struct {} no such field`,
 		`prompt "Plan": L: only texts, numbers, booleans and times`,

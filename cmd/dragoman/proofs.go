@@ -110,8 +110,12 @@ func summary(found *proofs) string {
 			}
 		}
 	}
-	text := fmt.Sprintf("%d proofs: nothing found in %d, %d unusable, refused calls in %d, calls that cannot be written in %d, undeclared members in %d",
-		len(found.Proofs), clean, unusable, kinds[prove.Refused], kinds[prove.Unsaid], kinds[prove.Undeclared])
+	of := "proofs"
+	if len(found.Proofs) == 1 {
+		of = "proof"
+	}
+	text := fmt.Sprintf("%d %s: nothing found in %d, %d unusable, refused calls in %d, calls that cannot be written in %d, undeclared members in %d",
+		len(found.Proofs), of, clean, unusable, kinds[prove.Refused], kinds[prove.Unsaid], kinds[prove.Undeclared])
 	if n := len(found.Missing); n > 0 {
 		text += fmt.Sprintf("; %d engines were not asked", n)
 	}
