@@ -29,21 +29,13 @@ var errStopping error = &model.Error{
 // Serve listens and serves until ctx ends, then lets running requests finish.
 // started is told the address; it may be nil.
 func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
-	if !loopback(g.file.Listen) && !g.callers.Required() {
-		return fmt.Errorf("listen is %s: %w", g.file.Listen, ErrOpen)
-	}
 	secured, err := g.certificates()
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", g.file.Listen)
+	listener, err := g.listen()
 	if err != nil {
-		return fmt.Errorf("listening: %w", err)
-	}
-	// A name such as localhost is whatever this machine takes it for.
-	if at := listener.Addr().String(); !loopback(at) && !g.callers.Required() {
-		listener.Close()
-		return fmt.Errorf("%s is %s: %w", g.file.Listen, at, ErrOpen)
+		return err
 	}
 	g.warnOfProxies()
 	limitMemory()
@@ -74,24 +66,55 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	if started != nil {
 		started(listener.Addr())
 	}
-	if address := g.file.Telemetry.Metrics.Listen; address != "" && g.telemetry.Measuring() {
-		metrics, stop := context.WithCancel(context.Background())
-		served := make(chan struct{})
-		go func() {
-			defer close(served)
-			if err := g.telemetry.Listen(metrics, address, g.checked); err != nil {
-				g.log.Error("the metrics cannot be shown", "address", address, "error", err)
-			}
-		}()
-		defer func() { stop(); <-served }()
-	}
+	defer g.showMetrics()()
 	failed := make(chan error, 1)
 	go func() { failed <- accept(limited(thrifty{listener}, g.maxConnections, g.crowded())) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving: %w", err)
 	case <-ctx.Done():
+		return g.end(server, cut)
 	}
+}
+
+// listen listens at the address of the configuration, unless anybody could come there
+// from beyond this machine and would not be asked for a key.
+func (g *Gateway) listen() (net.Listener, error) {
+	if !loopback(g.file.Listen) && !g.callers.Required() {
+		return nil, fmt.Errorf("listen is %s: %w", g.file.Listen, ErrOpen)
+	}
+	listener, err := net.Listen("tcp", g.file.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listening: %w", err)
+	}
+	// A name such as localhost is whatever this machine takes it for.
+	if at := listener.Addr().String(); !loopback(at) && !g.callers.Required() {
+		listener.Close()
+		return nil, fmt.Errorf("%s is %s: %w", g.file.Listen, at, ErrOpen)
+	}
+	return listener, nil
+}
+
+// showMetrics shows metrics where they have an address of their own, until the function
+// that it returns is called.
+func (g *Gateway) showMetrics() (stop func()) {
+	address := g.file.Telemetry.Metrics.Listen
+	if address == "" || !g.telemetry.Measuring() {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := g.telemetry.Listen(ctx, address, g.checked); err != nil {
+			g.log.Error("the metrics cannot be shown", "address", address, "error", err)
+		}
+	}()
+	return func() { cancel(); <-served }
+}
+
+// end lets what runs finish within the drain timeout, and ends the rest with cut.
+func (g *Gateway) end(server *http.Server, cut context.CancelCauseFunc) error {
 	if !g.draining.Swap(true) {
 		close(g.stopping)
 	}
@@ -106,17 +129,17 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	draining.Go(func() { g.background.drain(drain) })
 	draining.Go(func() { g.relay.Drain(drain) })
 	defer draining.Wait()
-	if err := errors.Join(server.Shutdown(drain), g.apiState.Stopped(drain)); err != nil {
-		// What still runs is ended, and has a moment to tell its client.
-		cut(errStopping)
-		last, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if errors.Join(server.Shutdown(last), g.apiState.Stopped(last)) != nil {
-			server.Close()
-		}
-		return fmt.Errorf("some requests were still running after %s and were cut off", patience)
+	if errors.Join(server.Shutdown(drain), g.apiState.Stopped(drain)) == nil {
+		return nil
 	}
-	return nil
+	// What still runs is ended, and has a moment to tell its client.
+	cut(errStopping)
+	last, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if errors.Join(server.Shutdown(last), g.apiState.Stopped(last)) != nil {
+		server.Close()
+	}
+	return fmt.Errorf("some requests were still running after %s and were cut off", patience)
 }
 
 // notice lets the load balancer see that this replica is to stop, while it still takes

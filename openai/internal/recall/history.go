@@ -34,54 +34,15 @@ type made struct {
 // readHistory takes the messages of the request apart and finds the turns that
 // belong to them.
 func (t *Thread) readHistory(ctx context.Context) (*history, error) {
-	messages, store := t.Request.Messages, t.Memory
-	room := roomFor(len(messages))
-	h := &room.history
-	h.messages, h.room = messages, room
-	last := -1 // of the assistant's
-	for i := range messages {
-		o := h.room.object(i)
-		if err := o.Parse(messages[i]); err != nil {
-			return nil, model.Invalid(fmt.Sprintf("messages.%d", i), "The message is malformed.")
-		}
-		h.objects[i] = o
-		if role, _ := rawjson.String(o.Get("role")); role == "assistant" {
-			last, h.keys[i] = i, []string{} // not nil
-		}
+	h, store := newHistory(t.Request.Messages), t.Memory
+	spoke, err := h.parse()
+	if err != nil {
+		return nil, err
 	}
-	any := len(t.Request.Known) > 0 || store != nil && (last < 0 || store.Any(ctx, t.Request.Owner))
-	prefix := newDigest()
-	defer prefix.free()
-	keys := []string{} // of which each message has a part
-	var alike []string // those of histories that may be somebody else's, too
-	for i, o := range h.objects {
-		if any {
-			prefix.message(o)
-		}
-		if h.keys[i] == nil {
-			if any && prefix.begun && t.named(prefix) && h.unanswered(i) {
-				from := len(keys)
-				keys = t.prefixKeys(keys, prefix)
-				if h.broken == nil {
-					h.broken = map[int][]string{}
-				}
-				h.broken[i] = keys[from:len(keys):len(keys)]
-			}
-			continue
-		}
-		from := len(keys)
-		keys = appendCallKeys(keys, o)
-		border := len(keys)
-		if any && t.proves(prefix) {
-			keys = t.prefixKeys(keys, prefix)
-		}
-		h.keys[i] = keys[from:len(keys):len(keys)]
-		if any && len(t.Request.Known) > 0 {
-			key := prefix.bareKey()
-			h.keys[i], alike = slices.Insert(h.keys[i], border-from, key), append(alike, key)
-		}
-	}
-	if t.Request.Retried || t.Request.Again {
+	any := len(t.Request.Known) > 0 || store != nil && (!spoke || store.Any(ctx, t.Request.Owner))
+	keys, alike := t.historyKeys(h, any)
+	renewed := !t.Request.Retried && !t.Request.Again
+	if !renewed {
 		keys = append(keys, requestKey(t.Request.Digest))
 	} else if any && store != nil {
 		// A request that is new ends what its like may claim.
@@ -95,14 +56,12 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 		}
 	}
 	if any && len(keys) > 0 && store != nil {
-		turns, err := store.Find(ctx, t.Request.Owner, keys)
-		if err != nil {
+		if h.turns, err = store.Find(ctx, t.Request.Owner, keys); err != nil {
 			return nil, fmt.Errorf("finding what is remembered: %w", err)
 		}
-		h.turns = turns
 	}
-	if !t.Request.Retried && !t.Request.Again {
-		for _, key := range h.broken[len(messages)-1] { // so does one that is asked otherwise, and ends with the same
+	if renewed { // so does one that is asked otherwise, and ends with the same
+		for _, key := range h.broken[len(h.messages)-1] {
 			if h.turns[key] == nil {
 				continue
 			}
@@ -113,6 +72,65 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	}
 	h.know(t.Request.Known, append(keys, alike...))
 	return h, nil
+}
+
+func newHistory(messages []json.RawMessage) *history {
+	room := roomFor(len(messages))
+	h := &room.history
+	h.messages, h.room = messages, room
+	return h
+}
+
+// parse takes the messages apart, and reports whether the assistant said one of them.
+// Those have keys from then on, if none yet.
+func (h *history) parse() (spoke bool, err error) {
+	for i, message := range h.messages {
+		o := h.room.object(i)
+		if err := o.Parse(message); err != nil {
+			return false, model.Invalid(fmt.Sprintf("messages.%d", i), "The message is malformed.")
+		}
+		h.objects[i] = o
+		if role, _ := rawjson.String(o.Get("role")); role == "assistant" {
+			spoke, h.keys[i] = true, []string{} // not nil
+		}
+	}
+	return spoke, nil
+}
+
+// historyKeys gives the messages the keys under which their turns may be kept, and returns
+// all of them; alike are further ones, of histories that may be somebody else's, too.
+// Without any, nothing is kept or known of the caller, and only calls have keys.
+func (t *Thread) historyKeys(h *history, any bool) (keys, alike []string) {
+	prefix := newDigest()
+	defer prefix.free()
+	keys = []string{} // of which each message has a part
+	for i, o := range h.objects {
+		if any {
+			prefix.message(o)
+		}
+		from := len(keys)
+		if h.keys[i] == nil {
+			if any && prefix.begun && t.named(prefix) && h.unanswered(i) {
+				keys = t.prefixKeys(keys, prefix)
+				if h.broken == nil {
+					h.broken = map[int][]string{}
+				}
+				h.broken[i] = keys[from:len(keys):len(keys)]
+			}
+			continue
+		}
+		keys = appendCallKeys(keys, o)
+		border := len(keys)
+		if any && t.proves(prefix) {
+			keys = t.prefixKeys(keys, prefix)
+		}
+		h.keys[i] = keys[from:len(keys):len(keys)]
+		if any && len(t.Request.Known) > 0 {
+			key := prefix.bareKey()
+			h.keys[i], alike = slices.Insert(h.keys[i], border-from, key), append(alike, key)
+		}
+	}
+	return keys, alike
 }
 
 // know adds turns that came with the request, where nothing else is known under their
