@@ -3,6 +3,7 @@ package lint
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -82,8 +83,11 @@ func (s *Suppression) expired(now time.Time) bool {
 }
 
 func (s *Suppression) matches(f *Finding) bool {
-	matches := func(pattern, name string) bool { return pattern == "" || glob.MatchAny([]string{pattern}, name) }
 	return matches(s.Rule, f.Rule) && matches(s.Server, f.Server) && matches(s.Tool, f.Tool)
+}
+
+func matches(pattern, name string) bool {
+	return pattern == "" || glob.MatchAny([]string{pattern}, name)
 }
 
 // The ids of the linter's own findings, which cannot be suppressed.
@@ -117,8 +121,8 @@ var ownRules = []Rule{
 }
 
 // suppress takes suppressed findings out of a report, and says what is wrong
-// with the suppressions.
-func (r *Report) suppress(list []Suppression, now time.Time) {
+// with the suppressions, by those of [ownRules] that are run.
+func (r *Report) suppress(list []Suppression, leftOut []Rule, now time.Time) {
 	if len(list) == 0 {
 		return
 	}
@@ -140,14 +144,39 @@ func (r *Report) suppress(list []Suppression, now time.Time) {
 		f.Suppressed = by
 		r.Suppressed = append(r.Suppressed, f)
 	}
+	say := func(id, message string) {
+		if r.rules[id] != nil {
+			kept = append(kept, r.own(id, message))
+		}
+	}
 	for i := range list {
 		s := &list[i]
 		switch {
 		case s.used && s.expired(now):
-			kept = append(kept, r.own(ruleExpired, fmt.Sprintf("the suppression of %s by %s ended on %s: %s", s.Rule, s.Owner, s.Expires, s.Reason)))
-		case !s.used:
-			kept = append(kept, r.own(ruleUnused, fmt.Sprintf("the suppression of %s by %s matches no finding", s.Rule, s.Owner)))
+			say(ruleExpired, fmt.Sprintf("the suppression of %s by %s ended on %s: %s", s.Rule, s.Owner, s.Expires, s.Reason))
+		case !s.used && r.judged(s, leftOut):
+			say(ruleUnused, fmt.Sprintf("the suppression of %s by %s matches no finding", s.Rule, s.Owner))
 		}
 	}
 	r.Findings = kept
+}
+
+// judged reports whether all was looked at that a suppression may be for: its rules were
+// run, and its servers let themselves be seen. What hides nothing today because nobody
+// looked would be missed tomorrow.
+func (r *Report) judged(s *Suppression, leftOut []Rule) bool {
+	of := func(rule Rule) bool { return matches(s.Rule, rule.ID) }
+	if slices.ContainsFunc(leftOut, func(rule Rule) bool { return of(rule) && r.rules[rule.ID] == nil }) {
+		return false
+	}
+	var tools, running bool
+	for _, rule := range r.rules {
+		tools = tools || of(*rule) && rule.group() != 'K'
+		running = running || of(*rule) && rule.Live != nil
+	}
+	return !slices.ContainsFunc(r.Servers, func(a *Audited) bool {
+		l := a.Server.Live
+		unseen := a.Server.unseen || a.Server.refused || l != nil && l.Failure != nil
+		return matches(s.Server, a.Server.Label) && (tools && unseen || running && l == nil)
+	})
 }

@@ -1,7 +1,10 @@
 package lint
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +38,45 @@ func TestSuppress(t *testing.T) {
 		slices.Sort(c.rules)
 		if got := rulesOf(r); !slices.Equal(got, c.rules) || len(r.Suppressed) != c.suppressed {
 			t.Errorf("%v: %v and %d suppressed, want %v and %d", c.now, got, len(r.Suppressed), c.rules, c.suppressed)
+		}
+	}
+}
+
+// TestSuppressUnseen: of a rule that was left out, and of a server that nobody saw, it is
+// not known what a suppression hides.
+func TestSuppressUnseen(t *testing.T) {
+	saved := list(t, []json.RawMessage{json.RawMessage(`{}`)})
+	notes := Target{Label: "notes", List: saved}
+	gone := Target{Label: "gone", Pipe: func(context.Context) (io.ReadCloser, io.WriteCloser, error) {
+		return nil, nil, errors.New("nobody is there")
+	}}
+	for _, c := range []struct {
+		what       string
+		rule, from string
+		targets    []Target
+		only       []string
+		o          Options
+		want       bool
+	}{
+		{what: "looked at", rule: "S017", targets: []Target{notes}, want: true},
+		{what: "no such rule", rule: "S999", targets: []Target{notes}, want: true},
+		{what: "another rule alone", rule: "S017", targets: []Target{notes}, only: []string{"N003", ruleUnused}},
+		{what: "one of several left out", rule: "S01*", targets: []Target{notes}, only: []string{"S015", ruleUnused}},
+		{what: "L002 left out", rule: "S017", targets: []Target{notes}, only: []string{"S017"}},
+		{what: "configuration only", rule: "S017", targets: []Target{notes}, o: Options{ConfigOnly: true}},
+		{what: "configuration only, a rule of it", rule: "K001", targets: []Target{notes}, o: Options{ConfigOnly: true}, want: true},
+		{what: "of running servers, a saved list", rule: "P013", targets: []Target{notes}},
+		{what: "no connection", rule: "S017", targets: []Target{gone}},
+		{what: "no connection to another", rule: "S017", from: "notes", targets: []Target{notes, gone}, want: true},
+	} {
+		c.o.Suppressions = []Suppression{{Rule: c.rule, Server: c.from, Owner: "ana", Reason: "for now", Expires: "2999-01-01"}}
+		if c.only != nil {
+			c.o.Rules, c.o.LeftOut = Only(c.only...), Rules()
+		}
+		r, err := Run(t.Context(), c.targets, c.o)
+		must(t, err)
+		if got := slices.Contains(rulesOf(r), ruleUnused); got != c.want {
+			t.Errorf("%s: said to hide nothing: %v, want %v", c.what, got, c.want)
 		}
 	}
 }

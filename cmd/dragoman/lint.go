@@ -238,7 +238,7 @@ func (a *audit) options(source *proofSource) (o lint.Options, failOn lint.Severi
 	if !slices.Contains([]string{"text", "json", "jsonl", "sarif", "junit", "markdown"}, a.format) {
 		return o, 0, fmt.Errorf("--format is text, json, jsonl, sarif, junit or markdown, not %q", a.format)
 	}
-	if o.Rules, err = a.rules(source); err != nil {
+	if o.Rules, o.LeftOut, err = a.rules(source); err != nil {
 		return o, 0, err
 	}
 	if o.Dialects = a.dialects; slices.Equal(a.dialects, []string{"all"}) {
@@ -291,20 +291,27 @@ func (a *audit) proofs(ctx context.Context, stderr *terminal.Screen, showing fun
 	return source, nil
 }
 
-// rules are those that --only and --skip leave.
-func (a *audit) rules(source *proofSource) ([]lint.Rule, error) {
-	all := lint.Rules()
+// rules are those that --only, --skip and --prove leave, and the others.
+func (a *audit) rules(source *proofSource) (run, leftOut []lint.Rule, err error) {
+	all, proofs := lint.Rules(), proofRules(source)
 	if a.prove {
-		all = append(all, proofRules(source)...)
+		all = append(all, proofs...)
+	} else {
+		leftOut = proofs
 	}
 	for _, pattern := range slices.Concat(a.only, a.skip) {
 		if !slices.ContainsFunc(all, func(r lint.Rule) bool { return glob.MatchAny([]string{pattern}, r.ID) }) {
-			return nil, fmt.Errorf("no rule is called %q", pattern)
+			return nil, nil, fmt.Errorf("no rule is called %q", pattern)
 		}
 	}
-	return slices.DeleteFunc(all, func(r lint.Rule) bool {
-		return len(a.only) > 0 && !glob.MatchAny(a.only, r.ID) || glob.MatchAny(a.skip, r.ID)
-	}), nil
+	for _, r := range all {
+		if len(a.only) > 0 && !glob.MatchAny(a.only, r.ID) || glob.MatchAny(a.skip, r.ID) {
+			leftOut = append(leftOut, r)
+		} else {
+			run = append(run, r)
+		}
+	}
+	return run, leftOut, nil
 }
 
 func (a *audit) lockFile() string {
