@@ -29,6 +29,35 @@ func Update(path string, data []byte) error { return replace(path, data, 0o600, 
 // read other files of this process.
 func Share(path string, data []byte) error { return replace(path, data, 0o666, like) }
 
+// Place is [Replace] for a file that belongs to whoever has the folder, whoever makes it:
+// root makes it for a service that runs as another user.
+func Place(path string, data []byte) error {
+	return replace(path, data, 0o600, func(file *os.File, _ string) error {
+		GiveToFolder(file)
+		return nil
+	})
+}
+
+// GiveToFolder gives a new file to the owner of its folder, where we may and can still
+// open it then. The file must not be open elsewhere in this process, for its locks.
+func GiveToFolder(file *os.File) {
+	was, err := file.Stat()
+	if err != nil {
+		return
+	}
+	folder, err := os.Stat(filepath.Dir(file.Name()))
+	if err != nil {
+		return
+	}
+	give(file, folder)
+	again, err := os.OpenFile(file.Name(), os.O_RDWR|noFollow, 0)
+	if err != nil {
+		give(file, was)
+		return
+	}
+	again.Close()
+}
+
 // like makes a file like the one at a path, if there is one.
 func like(file *os.File, path string) error {
 	was, err := os.Stat(path)
@@ -123,9 +152,7 @@ func openLock(path string) (*lockedfile.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	switch {
 	case err == nil:
-		if folder, err := os.Stat(filepath.Dir(path)); err == nil {
-			give(file, folder)
-		}
+		GiveToFolder(file)
 		file.Close()
 	case !errors.Is(err, fs.ErrExist):
 		return nil, err

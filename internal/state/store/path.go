@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/atomicfile"
 )
 
 // DefaultPath returns the file that is used where the configuration names none:
@@ -37,9 +39,10 @@ func stateDir(system string) (string, error) {
 	return filepath.Join(home, ".local", "state"), err
 }
 
-// prepareFile makes the file and its folder for this user alone, before SQLite,
-// which would let others read it. SQLite gives the files beside it the same
-// permissions. A file that is there is not opened here: closing it would drop the
+// prepareFile makes the file and its folder for one user alone, before SQLite,
+// which would let others read it: for this one, or for that which has the folder, since
+// root may look at what a service of another user is going to open. SQLite gives the files
+// beside it the same owner and permissions. A file that is there is not opened here: closing it would drop the
 // locks that this process may hold on it (fcntl, POSIX).
 func prepareFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -47,6 +50,7 @@ func prepareFile(path string) error {
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
+		atomicfile.GiveToFolder(file)
 		return file.Close()
 	}
 	info, statErr := os.Stat(path)

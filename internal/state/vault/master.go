@@ -76,7 +76,7 @@ func create(path string) (master, error) {
 		return m, err
 	}
 	m := newMaster()
-	return m, atomicfile.Replace(path, []byte(base64.StdEncoding.EncodeToString(m[:])+"\n"))
+	return m, atomicfile.Place(path, []byte(base64.StdEncoding.EncodeToString(m[:])+"\n"))
 }
 
 func read(path string) (master, error) {
