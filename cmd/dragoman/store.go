@@ -224,7 +224,8 @@ func storeBackupCommand() *cobra.Command {
 		Short: "Write a copy of the store as it is now, while everything goes on",
 		Long: `Writes all of the SQLite file, as it is at one moment, to a FILE that is not there yet,
 reads it again and checks the audit log in it. The gateway goes on meanwhile. FILE is a
-store: to restore it, put it where store.path says.
+store: to restore it, put it where store.path says, with no -wal and -shm of another one
+beside it.
 
 The master key is not in it, and without that key what is encrypted in it cannot be
 read: keep a copy of the key at another place than the backups.
