@@ -105,7 +105,7 @@ func openLedger(ctx context.Context, configuration string) (*ledger.Ledger, erro
 			}
 		}
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, &failure{fmt.Errorf("there is no store yet at %s", path), "a gateway with keys, rules or limits makes it; --config names another configuration"}
+			return nil, &failure{fmt.Errorf("there is no store yet at %s", path), "a gateway makes it where there are keys, rules or limits, or where the configuration says store.path; --config names another configuration"}
 		}
 	}
 	return ledger.Open(ctx, c, log)

@@ -229,7 +229,7 @@ func (a *audit) options(source *proofSource) (o lint.Options, failOn lint.Severi
 	}
 	if failOn = never; a.failOn != "never" {
 		if failOn, err = lint.ParseSeverity(a.failOn); err != nil {
-			return o, 0, fmt.Errorf("--fail-on: %w", err)
+			return o, 0, fmt.Errorf("--fail-on: %w; or never", err)
 		}
 	}
 	if a.configOnly && a.writeLock {
