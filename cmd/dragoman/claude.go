@@ -36,11 +36,18 @@ the gateway answers and has the model:
 
   eval "$(dragoman claude --model qwen3-coder)" && claude
 
+Where something is wrong it prints "false", so that the shell goes no further.
+
 With --write it goes into "env" of Claude Code's settings (~/.claude/settings.json, or
 in $CLAUDE_CONFIG_DIR); everything else there stays as it is. The key is that in
 DRAGOMAN_API_KEY, and stands in the settings then, which only you can read.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			defer func() {
+				if !write {
+					failEval(cmd, err)
+				}
+			}()
 			if base == "" {
 				s := selection{config: at}
 				file, err := s.load(only("listen", "tls.*"))
@@ -84,7 +91,19 @@ DRAGOMAN_API_KEY, and stands in the settings then, which only you can read.`,
 	cmd.Flags().StringVar(&base, "url", "", "`URL` of the gateway (default where the configuration says that it listens)")
 	cmd.Flags().BoolVar(&write, "write", false, "write Claude Code's settings")
 	configFlag(cmd, &at)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		failEval(cmd, err)
+		return flagError(cmd, err)
+	})
 	return cmd
+}
+
+// failEval has a shell fail that evaluates what is printed: to evaluate nothing succeeds, and
+// Claude Code would be started without the gateway, and talk to Anthropic.
+func failEval(cmd *cobra.Command, err error) {
+	if err != nil {
+		fmt.Fprintln(cmd.OutOrStdout(), "false")
+	}
 }
 
 // ownAddress is where a gateway is reached from its own machine.
