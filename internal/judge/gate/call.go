@@ -106,7 +106,7 @@ func (t *gated) goOn(ctx context.Context, call dragoman.Call, p passage) (dragom
 	r.Verdict, r.Rule = v.Effect.String(), v.Rule
 	ends := v.Effect == policy.Deny || v.Effect == policy.Ask && !t.satisfied(ctx, p.approval, v)
 	if problem, err := t.nextLeg(ctx, r, &call, p.leg, ends); problem != nil {
-		if problem.Code == dragoman.CodeUnknownOutcome {
+		if errors.Is(problem, errLegSpent) {
 			r.Verdict, r.Rule = audit.Deny, policy.RuleInvalid
 		}
 		res := t.denied(r, problem)
@@ -149,7 +149,7 @@ func (t *gated) nextLeg(ctx context.Context, r audit.Record, call *dragoman.Call
 		return legSpent(), nil
 	}
 	if err != nil {
-		return t.unwritten(ctx, r, err), nil
+		return t.unwritten(ctx, r, dragoman.RanNot.After(call.Answers), err), nil
 	}
 	return nil, nil
 }
@@ -158,6 +158,7 @@ func legSpent() *dragoman.Problem {
 	return &dragoman.Problem{
 		Code:    dragoman.CodeUnknownOutcome,
 		Message: "The call that the answers are for has gone on with others already, or was forgotten. It may or may not have taken effect: check before you repeat it.",
+		Err:     errLegSpent,
 	}
 }
 
@@ -277,7 +278,7 @@ func (t *gated) intend(ctx context.Context, r audit.Record, call *dragoman.Call,
 	case errors.Is(err, errLegSpent):
 		return legSpent(), nil
 	}
-	return t.unwritten(ctx, r, err), nil
+	return t.unwritten(ctx, r, dragoman.RanNot.After(call.Answers), err), nil
 }
 
 // about is the record of a call, without a verdict.

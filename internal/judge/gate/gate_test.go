@@ -490,6 +490,32 @@ func TestApprovedCallAsks(t *testing.T) {
 	}
 }
 
+// A call that has begun and cannot be written down any more when its answers come may have
+// taken effect: nobody is told that it did not run.
+func TestAnswersWithoutALog(t *testing.T) {
+	p := at(t)
+	call := p.call("ask", `{}`)
+	res := p.run(call)
+	if code(res) != "asks" || res.Ran != dragoman.RanMaybe {
+		t.Fatalf("%+v", res)
+	}
+	began := p.inner.Ran("ask")
+	last := again(call, res)
+	last.Answers.Replies = map[string]json.RawMessage{"how many": json.RawMessage(`{"action":"accept","content":{"n":3}}`)}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if res, err := p.tools.Call(left, last); err != nil || code(res) != dragoman.CodeUnknownOutcome || res.Ran != dragoman.RanMaybe {
+		t.Errorf("of a conversation that is over: %+v, %v", res, err)
+	}
+	if err := p.ledger.Close(); err != nil {
+		t.Fatal(err)
+	}
+	res = p.run(last)
+	if code(res) != dragoman.CodeUnknownOutcome || res.Ran != dragoman.RanMaybe || res.Problem.RetryAfter != 0 || strings.Contains(res.Problem.Message, "did not run") || p.inner.Ran("ask") != began {
+		t.Errorf("%+v; it ran %d times more", res, p.inner.Ran("ask")-began)
+	}
+}
+
 // A call that waited for an approval, or is made again once it is there, has its place in a
 // rate from when it was asked about: what was approved is not refused for having been asked.
 func TestApprovedWithinARate(t *testing.T) {

@@ -26,7 +26,7 @@ func (g *Gate) Passing(ctx context.Context, who caller.Caller, what string) (cam
 		err = g.o.Audit.Intent(ctx, r)
 	}
 	if err != nil {
-		return nil, g.unwritten(ctx, r, err)
+		return nil, g.unwritten(ctx, r, dragoman.RanNot, err)
 	}
 	began := time.Now()
 	return func(res dragoman.Result) {
@@ -40,10 +40,19 @@ func endedBefore() *dragoman.Problem {
 	return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "The conversation ended before this call was made."}
 }
 
-// unwritten says why nothing is done that could not be written down.
-func (g *Gate) unwritten(ctx context.Context, r audit.Record, err error) *dragoman.Problem {
+// unwritten says why nothing is done that could not be written down. earlier is what a call
+// that was to go on has done until then.
+func (g *Gate) unwritten(ctx context.Context, r audit.Record, earlier dragoman.Ran, err error) *dragoman.Problem {
 	if ctx.Err() != nil {
+		if earlier != dragoman.RanNot {
+			return &dragoman.Problem{Code: dragoman.CodeUnknownOutcome, Message: "The conversation ended before the call went on. It may or may not have taken effect: check before you repeat it."}
+		}
 		return endedBefore()
+	}
+	if earlier != dragoman.RanNot {
+		// Nobody may think that it can be made again: it has begun.
+		g.o.Log.Error("a call did not go on, because it could not be written down", "server", r.Server, "tool", r.Target, "error", err)
+		return &dragoman.Problem{Code: dragoman.CodeUnknownOutcome, Message: "The gateway cannot write down that the call goes on with the answers, so it was not continued. It may or may not have taken effect: check before you repeat it.", Err: err}
 	}
 	g.o.Log.Error("a call did not run, because it could not be written down", "server", r.Server, "tool", r.Target, "error", err)
 	p := &dragoman.Problem{Code: dragoman.CodeInternal, Message: "The gateway cannot write down what is done, so nothing that may change something runs now. The call did not run.", RetryAfter: time.Minute, Err: err}

@@ -30,7 +30,7 @@ func (t *gated) task(ctx context.Context, call dragoman.Call) (dragoman.Result, 
 	if changes && t.o.Audit != nil {
 		r.Kind = audit.Intent
 		if err := t.o.Audit.Intent(ctx, r); err != nil {
-			return dragoman.Result{Ran: dragoman.RanNot, Problem: t.unwritten(ctx, r, err)}, nil
+			return dragoman.Result{Ran: dragoman.RanNot, Problem: t.unwritten(ctx, r, dragoman.RanNot, err)}, nil
 		}
 	}
 	below := call
