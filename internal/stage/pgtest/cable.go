@@ -24,6 +24,7 @@ type Cable struct {
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
+	held  chan struct{} // closed when it goes on; nil while nothing is held
 }
 
 // Where a cable is cut.
@@ -43,7 +44,7 @@ func Lay(t testing.TB, url string) (c *Cable, behind string) {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
-	t.Cleanup(func() { listener.Close(); c.sever(); all.Wait() })
+	t.Cleanup(func() { listener.Close(); c.sever(); c.Hold(false); all.Wait() })
 	all.Go(func() {
 		for {
 			conn, err := listener.Accept()
@@ -86,6 +87,20 @@ func (c *Cable) Pull(out bool) {
 
 // Refuse lets nobody new through where out; connections that there are go on.
 func (c *Cable) Refuse(out bool) { c.out.Store(out) }
+
+// Hold keeps back whatever is said, either way, as a machine that hangs does, or lets it go
+// on. Whoever connects meanwhile waits as well.
+func (c *Cable) Hold(back bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held != nil {
+		close(c.held)
+		c.held = nil
+	}
+	if back {
+		c.held = make(chan struct{})
+	}
+}
 
 // Delay has everything take so long, each way.
 func (c *Cable) Delay(each time.Duration) { c.delay.Store(int64(each)) }
@@ -171,6 +186,12 @@ func (c *Cable) carry(client net.Conn) {
 }
 
 func (c *Cable) wait() {
+	c.mu.Lock()
+	held := c.held
+	c.mu.Unlock()
+	if held != nil {
+		<-held
+	}
 	if delay := c.delay.Load(); delay > 0 {
 		<-time.After(time.Duration(delay))
 	}

@@ -21,6 +21,7 @@ const (
 	pgGroup   = 64               // functions in one transaction
 	pgConnect = 5 * time.Second  // for one connection
 	pgTime    = 10 * time.Second // for one transaction, or one query that reads
+	pgBrief   = time.Second      // for one that reads to begin, while the database answers nobody
 )
 
 // databaseTime is the database's clock as it is stored.
@@ -35,10 +36,13 @@ type postgres struct {
 	count   atomic.Int64
 	patient time.Duration        // how long a commit that was not answered is asked for
 	life    atomic.Pointer[life] // that of the database in which the writer's connection was made
+	whole   time.Duration        // how long one that reads may take
+	silent  atomic.Bool          // the last that read had no answer in all of its time
+	tried   atomic.Bool          // somebody takes all of it to find out whether there is one again
 }
 
 func openPostgres(ctx context.Context, config Config) (database, error) {
-	p := &postgres{patient: pgTime + 5*time.Second}
+	p := &postgres{patient: pgTime + 5*time.Second, whole: pgTime}
 	var err error
 	if p.config, err = connection(config.URL.Reveal()); err != nil {
 		return nil, fmt.Errorf("store.url: %w", err)
@@ -106,16 +110,45 @@ func (p *postgres) most() int { return pgGroup }
 
 func (p *postgres) close() error { return errors.Join(p.reading.Close(), p.writer.Close()) }
 
-// read runs fn in a transaction that sees one moment.
+// read runs fn in a transaction that sees one moment. While the database does not answer, one
+// at a time waits for it as long as it may take; the others, who would each learn the same
+// that late, wait briefly for it to begin.
 func (p *postgres) read(ctx context.Context, fn func(*Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, pgTime)
+	reading, cancel := context.WithTimeout(ctx, p.whole)
 	defer cancel()
-	tx, err := p.beginRead(ctx)
-	if err != nil {
-		return explained(err)
+	tx, err := p.beginSoon(reading, cancel)
+	if err == nil {
+		defer tx.Rollback() // a reader has nothing to commit
+		p.silent.Store(false)
+		err = fn(&Tx{ctx: reading, on: plainTexts{tx}, clock: "SELECT " + databaseTime, schema: postgresSchema, count: &p.count, found: map[any]any{}})
+	} else {
+		err = explained(err)
 	}
-	defer tx.Rollback() // a reader has nothing to commit
-	return fn(&Tx{ctx: ctx, on: plainTexts{tx}, clock: "SELECT " + databaseTime, schema: postgresSchema, count: &p.count, found: map[any]any{}})
+	if err != nil && ctx.Err() == nil && (reading.Err() == context.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded)) {
+		p.silent.Store(true)
+	}
+	return err
+}
+
+// beginSoon begins a transaction, for which there is less time while the database answers
+// nobody and somebody else waits for it already.
+func (p *postgres) beginSoon(ctx context.Context, cancel func()) (*sql.Tx, error) {
+	if !p.silent.Load() {
+		return p.beginRead(ctx)
+	}
+	if p.tried.CompareAndSwap(false, true) {
+		defer p.tried.Store(false)
+		return p.beginRead(ctx)
+	}
+	brief := time.AfterFunc(pgBrief, cancel)
+	tx, err := p.beginRead(ctx)
+	if !brief.Stop() && ctx.Err() == context.Canceled {
+		if err == nil {
+			_ = tx.Rollback()
+		}
+		return nil, fmt.Errorf("it has not answered for some time: %w", context.DeadlineExceeded)
+	}
+	return tx, err
 }
 
 // beginRead begins a transaction. Connections that were lost while nobody used them are

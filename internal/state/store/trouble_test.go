@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -145,6 +146,38 @@ func TestAway(t *testing.T) {
 	}
 	if err := db.Write(t.Context(), put("c")); err != nil {
 		t.Errorf("back again: %v", err)
+	}
+}
+
+// TestSilent: while the database answers nobody, one at a time finds out whether it does
+// again, and the others need not wait as long as that.
+func TestSilent(t *testing.T) {
+	cable, url := pgtest.Lay(t, pgtest.URL(t))
+	db := made(t, url)
+	p := db.on.(*postgres)
+	one := func(tx *Tx) error { var n int; return tx.Row("SELECT 1", nil, &n) }
+	p.whole = 100 * time.Millisecond
+	cable.Hold(true)
+	if code, _ := Refusal(db.Read(t.Context(), one)); code != CodeUnavailable {
+		t.Errorf("the first that reads: %q", code)
+	}
+	p.whole = time.Hour
+	patient := make(chan error)
+	go func() { patient <- db.Read(t.Context(), one) }()
+	for !p.tried.Load() {
+		runtime.Gosched()
+	}
+	if err := db.Read(t.Context(), one); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("one that reads meanwhile: %v", err)
+	} else if code, _ := Refusal(err); code != CodeUnavailable {
+		t.Errorf("one that reads meanwhile is told %q", code)
+	}
+	cable.Hold(false)
+	if err := <-patient; err != nil {
+		t.Errorf("once it answers: %v", err)
+	}
+	if err := db.Trouble(); err != nil || p.silent.Load() {
+		t.Errorf("its trouble is %v", err)
 	}
 }
 
