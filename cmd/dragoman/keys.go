@@ -290,7 +290,11 @@ func revokeKey(ctx context.Context, at, said string) error {
 	}
 	everywhere, err := revokeInStore(ctx, at, id)
 	if err != nil {
-		return fmt.Errorf("the key was not revoked in the store: %w", err)
+		hint := "revoke it again once the store can be written"
+		if known >= 0 {
+			hint += fmt.Sprintf("; until then, gateways that read %s refuse it where its line is taken out, and then it is revoked as %s", path, apikey.CallerPrefix+id)
+		}
+		return &failure{fmt.Errorf("the key was not revoked, and is good still: %w", err), hint}
 	}
 	stderr := terminal.NewScreen(os.Stderr)
 	if known < 0 {
