@@ -133,7 +133,7 @@ func (e *SSE) message(w http.ResponseWriter, r *http.Request, find finder) {
 	c := e.streams[r.URL.Query().Get("sessionId")]
 	e.mu.Unlock()
 	if c == nil || c.owner != host.Owner() {
-		http.Error(w, "there is no such session", http.StatusNotFound)
+		http.Error(w, "there is no such session in this process: open a stream anew, and where several processes are behind one address, have it and what is posted to it reach the same one", http.StatusNotFound)
 		return
 	}
 	most := e.server.message.Load()
