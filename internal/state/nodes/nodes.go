@@ -49,6 +49,7 @@ type Node struct {
 	number int64
 	info   atomic.Pointer[Info]
 	alive  atomic.Int64 // how many live, itself included, as it saw last
+	ahead  atomic.Int64 // how far this machine's clock was before the database's, in microseconds
 	left   atomic.Bool
 
 	mu     sync.Mutex
@@ -133,7 +134,7 @@ func (n *Node) Keep(ctx context.Context, log *slog.Logger) {
 	}
 	ticker := time.NewTicker(Every)
 	defer ticker.Stop()
-	said := false
+	said, wrong := false, false
 	for {
 		select {
 		case <-ticker.C:
@@ -149,7 +150,24 @@ func (n *Node) Keep(ctx context.Context, log *slog.Logger) {
 			log.Info("other replicas know this one again", "node", n.ID())
 		}
 		said = err != nil
+		if err == nil {
+			wrong = n.tellClock(log, wrong)
+		}
 	}
+}
+
+// tellClock says to log that this machine's clock differs from the database's by more than
+// [Skew], and that it does no more, once each. It reports whether it differs.
+func (n *Node) tellClock(log *slog.Logger, said bool) bool {
+	ahead := time.Duration(n.ahead.Load()) * time.Microsecond
+	wrong := ahead.Abs() > Skew
+	switch {
+	case wrong && !said:
+		log.Warn("the clock of this machine is not the database's, so that what replicas give each other for a time, such as a question that waits for its answer, ends early or late: set it by NTP", "node", n.ID(), "ahead", ahead.Round(time.Millisecond))
+	case !wrong && said:
+		log.Info("the clock of this machine is the database's again", "node", n.ID())
+	}
+	return wrong
 }
 
 // Beat says once that the node lives.
@@ -188,6 +206,7 @@ func (n *Node) beat(tx *store.Tx) (now time.Time, err error) {
 		return now, err
 	}
 	ahead := n.clock().Sub(now).Microseconds()
+	n.ahead.Store(ahead)
 	info := n.info.Load()
 	known, err := tx.Exec("UPDATE nodes SET version = $2, setup = $3, address = $4, beat = $5, lease = $6, ahead = $7 WHERE number = $1",
 		n.number, info.Version, info.Setup, info.Address, store.Time(now), store.Time(now.Add(Lease)), ahead)

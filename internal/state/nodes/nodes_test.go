@@ -1,9 +1,12 @@
 package nodes
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -222,6 +225,28 @@ func TestNodeClocks(t *testing.T) {
 		s := all[len(all)-1]
 		if s.Skewed() != (off != 0) || (s.Ahead-off).Abs() > 4*time.Second || !s.Alive {
 			t.Errorf("ahead by %s: %+v", off, s)
+		}
+	}
+}
+
+// TestNodeTellsItsClock: the log of the machine whose clock is wrong says so, once.
+func TestNodeTellsItsClock(t *testing.T) {
+	n, err := Join(t.Context(), open(t, filepath.Join(t.TempDir(), "dragoman.db")), Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	log, wrong := slog.New(slog.NewTextHandler(&said, nil)), false
+	for i, off := range []time.Duration{0, time.Hour, time.Hour, 0, -time.Hour} {
+		n.clock = func() time.Time { return time.Now().Add(off) }
+		if err := n.Beat(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		said.Reset()
+		wrong = n.tellClock(log, wrong)
+		want := []string{"", "is not the database's", "", "is the database's again", "is not the database's"}[i]
+		if got := said.String(); wrong != (off != 0) || (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("beat %d, ahead by %s: %q", i, off, got)
 		}
 	}
 }
