@@ -33,7 +33,12 @@ func newImages(t *testing.T) *images {
 	dir := t.TempDir()
 	i.global = []string{"--root", filepath.Join(dir, "root"), "--runroot", filepath.Join(dir, "run"), "--storage-driver", "vfs"}
 	platform := filepath.Join(i.context, "linux", runtime.GOARCH)
-	build(t, "..", filepath.Join(platform, "dragoman"))
+	if err := os.MkdirAll(platform, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(binary(t), filepath.Join(platform, "dragoman")); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.CopyFS(filepath.Join(i.context, "packaging"), os.DirFS(".")); err != nil {
 		t.Fatal(err)
 	}
@@ -144,9 +149,7 @@ func TestStatic(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("for Linux")
 	}
-	path := filepath.Join(t.TempDir(), "dragoman")
-	build(t, "..", path)
-	f, err := elf.Open(path)
+	f, err := elf.Open(binary(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,11 +2,13 @@ package packaging
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
@@ -54,14 +56,43 @@ func output(t *testing.T, env []string, program string, args ...string) string {
 }
 
 // build builds the command as a release does, from the tree in dir.
-func build(t *testing.T, dir, to string, env ...string) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", to, "./cmd/dragoman")
+func build(dir, to string, env ...string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", to, "./cmd/dragoman")
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
+	return nil
+}
+
+// scratch holds what is built for all tests, and goes when they are over.
+var scratch string
+
+func TestMain(m *testing.M) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "dragoman-packaging-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(scratch)
+	os.Exit(code)
+}
+
+var built = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(scratch, "dragoman")
+	return path, build("..", path)
+})
+
+// binary returns the path of the command of this tree, which is built once.
+func binary(t *testing.T) string {
+	t.Helper()
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TestConfig reads the configuration that packages bring.

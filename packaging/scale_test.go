@@ -131,7 +131,6 @@ func names(of map[string]string) (all []string) {
 // its stopping need, and their command lines, but for where they listen, serve as replicas of
 // one gateway.
 func TestReplicas(t *testing.T) {
-	binary := ""
 	for name, e := range map[string]example{"compose": composeExample(t), "kubernetes": kubernetesExample(t)} {
 		var used []string
 		for _, m := range regexp.MustCompile(`\$\{(\w+)\}`).FindAllStringSubmatch(e.config, -1) {
@@ -150,10 +149,6 @@ func TestReplicas(t *testing.T) {
 			t.Errorf("%s: %d replicas, with %s to stop that need %s", name, e.count, e.grace, need)
 		}
 		url := pgtest.URL(t)
-		if binary == "" {
-			binary = filepath.Join(t.TempDir(), "dragoman")
-			build(t, "..", binary)
-		}
 		dir := t.TempDir()
 		if err := os.MkdirAll(filepath.Join(dir, "dragoman"), 0o700); err != nil {
 			t.Fatal(err)
@@ -173,7 +168,7 @@ func TestReplicas(t *testing.T) {
 			"DRAGOMAN_STORE_KEY=" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{4}, 32)), "DRAGOMAN_STORE_URL=" + url,
 		}
 		for i := range 2 {
-			if replica := serves(t, binary, e.host, command, env); !strings.Contains(replica, fmt.Sprintf("replicas=%d", i+1)) && !strings.Contains(replica, fmt.Sprintf(`"replicas":%d`, i+1)) {
+			if replica := serves(t, binary(t), e.host, command, env); !strings.Contains(replica, fmt.Sprintf("replicas=%d", i+1)) && !strings.Contains(replica, fmt.Sprintf(`"replicas":%d`, i+1)) {
 				t.Errorf("%s: replica %d says %s", name, i+1, replica)
 			}
 		}

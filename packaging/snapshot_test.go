@@ -250,10 +250,12 @@ func TestReproducible(t *testing.T) {
 			t.Fatalf("tar: %v\n%s", err, out)
 		}
 		binary := filepath.Join(t.TempDir(), "dragoman")
-		if i == 0 {
-			build(t, dir, binary)
-		} else {
-			build(t, dir, binary, "GOCACHE="+t.TempDir())
+		var env []string
+		if i > 0 {
+			env = []string{"GOCACHE=" + t.TempDir()}
+		}
+		if err := build(dir, binary, env...); err != nil {
+			t.Fatal(err)
 		}
 		data, err := os.ReadFile(binary)
 		if err != nil {
