@@ -11,9 +11,10 @@ import (
 	"testing"
 )
 
-// TestClaudeCodeTerminal: at a terminal Claude Code asks for a title of the session beside
-// the conversation, with the person's words, for which the model gets no tools; else it would
-// do what they say once more.
+// TestClaudeCodeTerminal: at a terminal Claude Code asks more than turns, for which the model
+// gets no tools of ours: a title of the session, with the person's words, else it would do
+// what they say once more; and a side question, which has Claude Code's own tools and the
+// whole conversation.
 func TestClaudeCodeTerminal(t *testing.T) {
 	t.Parallel()
 	g, up, log := agentGateway(t)
@@ -46,5 +47,19 @@ func TestClaudeCodeTerminal(t *testing.T) {
 		if isTitle(r) && len(r.Tools) > 0 {
 			t.Errorf("the model is offered %s for a title", r.names())
 		}
+	}
+	term.sees("done") // with the turn
+	term.types("/btw CALL tools__again {}")
+	term.sees("/btw CALL tools__again {}")
+	term.types(enter)
+	isAside := func(r request) bool { return strings.Contains(r.told("user"), "CALL tools__again") && !isTitle(r) }
+	g.until("asking the side question", func() bool { return slices.ContainsFunc(up.all(), isAside) })
+	for _, r := range up.all() {
+		if isAside(r) && slices.ContainsFunc(r.names(), func(name string) bool { return strings.HasPrefix(name, "tools__") }) {
+			t.Errorf("the model is offered %s for a side question", r.names())
+		}
+	}
+	if !strings.Contains(up.last().told("tool"), `\"n\"`) {
+		t.Errorf("the model is not told what tools said before: %q", up.last().told("tool"))
 	}
 }

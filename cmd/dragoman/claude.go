@@ -150,6 +150,7 @@ func claudeEnvironment(base, key, model string, window int) *rawjson.Object {
 	o := &rawjson.Object{}
 	o.Set("ANTHROPIC_BASE_URL", rawjson.Quote(base))
 	o.Set("ANTHROPIC_AUTH_TOKEN", rawjson.Quote(key))
+	o.Set("CLAUDE_CODE_GATEWAY_HINT_HEADERS", rawjson.Quote("1")) // says what each request is for
 	for _, name := range []string{"ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_SMALL_FAST_MODEL"} {
 		o.Set(name, rawjson.Quote(model))
 	}

@@ -63,7 +63,7 @@ func TestClaude(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out, err := claude(t, append(tt.model, "--url", s.URL)...)
-			if err != nil || !strings.Contains(out, tt.want) || strings.Contains(out, "0123456789abcdef") || strings.Count(out, "export ") != 7 {
+			if err != nil || !strings.Contains(out, tt.want) || strings.Contains(out, "0123456789abcdef") || strings.Count(out, "export ") != 8 {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
@@ -73,7 +73,7 @@ func TestClaude(t *testing.T) {
 		"short": nil, // Claude Code would hardly do anything but summarise
 	} {
 		out, err := claude(t, "--model", model, "--url", s.URL)
-		if err != nil || strings.Count(out, "CLAUDE_CODE_") != len(want) {
+		if err != nil || strings.Count(out, "CLAUDE_CODE_") != len(want)+1 {
 			t.Errorf("%s: %v\n%s", model, err, out)
 		}
 		for _, line := range want {
@@ -128,6 +128,7 @@ func TestClaudeWrite(t *testing.T) {
     "ANTHROPIC_MODEL": "first",
     "ANTHROPIC_BASE_URL": "` + s.URL + `",
     "ANTHROPIC_AUTH_TOKEN": "0123456789abcdef",
+    "CLAUDE_CODE_GATEWAY_HINT_HEADERS": "1",
     "ANTHROPIC_DEFAULT_OPUS_MODEL": "first",
     "ANTHROPIC_DEFAULT_SONNET_MODEL": "first",
     "ANTHROPIC_DEFAULT_HAIKU_MODEL": "first",

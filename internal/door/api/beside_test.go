@@ -11,7 +11,8 @@ import (
 func TestClaudeCodeBeside(t *testing.T) {
 	up := &recorder{}
 	d := open(t, nil, up.model(t, "m"))
-	const claude = "X-Claude-Code-Session-Id"
+	const claude, class = "X-Claude-Code-Session-Id", "X-Claude-Code-Request-Class"
+	const turn = `,"tools":[{"name":"Bash","input_schema":{"type":"object"}}],"thinking":{"type":"adaptive"},"context_management":{"edits":[]}`
 	for _, tt := range []struct {
 		name, more string
 		headers    []string
@@ -21,13 +22,18 @@ func TestClaudeCodeBeside(t *testing.T) {
 		{"whether a call is safe", `,"stop_sequences":["</block>"],"thinking":{"type":"disabled"}`, []string{claude, "a"}, false},
 		{"a turn", `,"tools":[{"name":"Bash","input_schema":{"type":"object"}}]`, []string{claude, "a"}, true},
 		{"a turn without tools of its own", `,"tools":[],"thinking":{"type":"adaptive","display":"updates"},"context_management":{"edits":[]}`, []string{claude, "a"}, true},
+		{"a turn that says so", turn, []string{claude, "a", class, "main"}, true},
+		{"a turn of an agent", turn, []string{claude, "a", class, "subagent"}, true},
+		{"a side question", turn, []string{claude, "a", class, "auxiliary"}, false},
+		{"a summary", turn, []string{claude, "a", class, "compaction"}, false},
+		{"a side question that names a server", turn + `,"mcp_servers":[{"name":"weather"}]`, []string{claude, "a", class, "auxiliary"}, true},
 		{"a turn that names a server", `,"mcp_servers":[{"name":"weather"}]`, []string{claude, "a"}, true},
 		{"somebody else", `,"tools":[]`, nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for path, max := range map[string]string{"/v1/messages": `"max_tokens":9,`, "/v1/messages/count_tokens": ""} {
 				body := `{"model":"m",` + max + `"messages":[{"role":"user","content":"Hi"}]`
-				bare := len(d.do("POST", path, body+`,"tool_choice":{"type":"none"}}`).body)
+				bare := len(d.do("POST", path, body+tt.more+`,"tool_choice":{"type":"none"}}`).body)
 				a := d.do("POST", path, body+tt.more+"}", tt.headers...)
 				if path != "/v1/messages" {
 					if a.status != 200 || (len(a.body) > bare) != tt.offered {

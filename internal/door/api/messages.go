@@ -82,7 +82,16 @@ type messagesAsking struct {
 }
 
 func messagesOf(r *http.Request, request *messages.Request, seals *seal.Ring) messagesAsking {
-	return messagesAsking{request, seals, fromClaudeCode(r) && request.Beside()}
+	return messagesAsking{request, seals, fromClaudeCode(r) && (request.Beside() || besideByClass(r) && request.Search == nil)}
+}
+
+// besideByClass reports whether Claude Code says of a request that it is no turn of a
+// conversation. Many such have the tools of one, for the sake of the model's cache: it asks a
+// side question, a summary or what to type next behind the conversation, and has calls of its
+// own tools denied. A search of the web is done by a tool of ours.
+func besideByClass(r *http.Request) bool {
+	class := r.Header.Get("X-Claude-Code-Request-Class")
+	return class == "auxiliary" || class == "compaction"
 }
 
 func (m messagesAsking) about() about {
