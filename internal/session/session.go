@@ -25,6 +25,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -199,6 +201,9 @@ type Want struct {
 	// Reviews adds review_approvals, for a caller who may answer what calls of others
 	// ask.
 	Reviews bool
+	// Reads leaves out tools of servers that do not say they change nothing, or of which
+	// the operator did not say so.
+	Reads bool
 	// NoTools is for a request that is not to be offered any tools: it does not
 	// wait for servers.
 	NoTools bool
@@ -338,6 +343,9 @@ const SetPrefix = "set:"
 func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Toolset, want Want, d *dialect.Dialect) dragoman.Toolset {
 	who := client.Caller
 	tools := o.chosen.Of(all, o.reached(client, want))
+	if want.Reads {
+		tools = o.chosen.Of(tools, o.reading())
+	}
 	tools = readable{tools, o.state.shelf.For(who.ID)}
 	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
 	tools = o.o.Gate.Around(client, tools)
@@ -351,6 +359,14 @@ func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Too
 	}
 	tools = &tasked{tools, all, o.state.tasks, who.ID}
 	return o.state.seals.around(who.ID, tools)
+}
+
+// reading is the selection of all tools that change nothing.
+func (o *Opener) reading() (all catalog.Selection) {
+	for _, label := range slices.Sorted(maps.Keys(o.o.Servers)) {
+		all = append(all, catalog.Choice{Server: label, ReadOnly: true})
+	}
+	return all
 }
 
 // read finds out who will read the results: which model, in which dialect.

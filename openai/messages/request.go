@@ -396,6 +396,16 @@ func (r *Request) Beside() bool {
 	return len(tools) == 0 && !r.thinks && rawjson.IsNull(r.object.Get("context_management"))
 }
 
+// Plans reports whether a request says that nothing is to be changed yet: Claude Code tells
+// the mode that it is in to those who judge calls for it.
+func (r *Request) Plans() bool {
+	all, _ := rawjson.Elements(r.object.Get("safeguards"))
+	return slices.ContainsFunc(all, func(raw json.RawMessage) bool {
+		mode, _ := rawjson.String(rawjson.Get(rawjson.Get(raw, "classifier_context"), "permission_mode"))
+		return mode == "plan"
+	})
+}
+
 // Rename gives the request the name by which the upstream knows its model. Model keeps
 // the client's.
 func (r *Request) Rename(name string) { r.upstream = name }

@@ -83,6 +83,8 @@ type about struct {
 	search *hosted.Wanted
 	// withhold says why our tools would break it; empty where they would not.
 	withhold string
+	// reads says that its client is not to have anything changed yet.
+	reads bool
 	// approves says that its client can be asked whether a call may run.
 	approves bool
 	// beside names the agent that asks it beside its conversation; empty for none.
@@ -160,6 +162,9 @@ func (a *API) respond(on wire, w http.ResponseWriter, r *http.Request, request a
 		return err
 	}
 	want.NoTools, want.Door, want.Claim = why != "", on.name, claiming(run)
+	if want.Reads && !want.NoTools {
+		w.Header().Set("X-Dragoman-Tools", "only those that change nothing: the client plans")
+	}
 	if said.stream {
 		want.Patience = a.Patience // the stream is kept alive meanwhile
 	}
@@ -247,7 +252,7 @@ func (said about) withheld(h http.Header) (why string, err error) {
 
 // want returns the session that a request wants.
 func (said about) want() (session.Want, error) {
-	want := session.Want{Model: said.model, Session: said.session, Begun: said.begun, WebSearch: said.search}
+	want := session.Want{Model: said.model, Session: said.session, Begun: said.begun, WebSearch: said.search, Reads: said.reads}
 	for _, s := range said.servers {
 		if s.URL != "" {
 			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label, and leave server_url out or let it be \"dragoman:\" and the label.")

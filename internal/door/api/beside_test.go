@@ -49,6 +49,26 @@ func TestClaudeCodeBeside(t *testing.T) {
 	}
 }
 
+// In its plan mode Claude Code wants nothing changed, and denies calls of its own tools for
+// it. Ours it does not see: of those the model is offered the ones that only read.
+func TestClaudeCodePlans(t *testing.T) {
+	up := &recorder{}
+	d := open(t, nil, up.model(t, "m"))
+	for mode, all := range map[string]bool{"plan": false, "auto": true, "": true} {
+		t.Run(mode, func(t *testing.T) {
+			body := `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"tools":[{"name":"Write","input_schema":{"type":"object"}}]`
+			if mode != "" {
+				body += `,"safeguards":[{"type":"dangerous_tool_use","classifier_context":{"permission_mode":"` + mode + `"}}]`
+			}
+			a := d.do("POST", "/v1/messages", body+"}", "X-Claude-Code-Session-Id", "a")
+			got := up.last(t).body
+			if a.status != 200 || !strings.Contains(got, "weather__get") || !strings.Contains(got, "Write") || strings.Contains(got, "weather__warn") != all || (a.header.Get("X-Dragoman-Tools") == "") != all {
+				t.Errorf("%d %q, sent %s", a.status, a.header.Get("X-Dragoman-Tools"), got)
+			}
+		})
+	}
+}
+
 // What Codex asks in threads that it begins by itself gets none of our tools, be there some
 // of its own; a turn of a person's, of an agent of its own, and a summary have them.
 func TestCodexBeside(t *testing.T) {

@@ -95,7 +95,7 @@ func besideByClass(r *http.Request) bool {
 }
 
 func (m messagesAsking) about() about {
-	said := about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, search: m.Search, withhold: m.Withhold()}
+	said := about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, search: m.Search, withhold: m.Withhold(), reads: m.Plans()}
 	if m.beside {
 		said.beside = "Claude Code"
 	}
