@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/internal/output"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -46,6 +47,19 @@ func (t *Thread) Told(err error, id string) *model.Error {
 	return &told
 }
 
+// overfull is the error of a request that has become too long by what tools said in it. As a
+// request that is too long by itself, a client would make its history shorter, which has none
+// of that, and ask again: all of it would be done once more, and end the same.
+func overfull(e model.Error) model.Error {
+	said, ok := rawjson.String(e.Reported("message"))
+	if !ok {
+		said = e.Message
+	}
+	e.Status, e.Type, e.Code, e.Body = http.StatusNotAcceptable, model.TypeServer, model.CodeTooLong, nil
+	e.Message = "Tools of servers have answered more in this turn than the model reads, and may have changed something, so that the turn is not to be made again as it is. Ask for less at a time. The model's API said: " + said
+	return e
+}
+
 // noRetry keeps a client from sending a request again whose tools have already
 // changed something. What earlier requests of its turn did is found again by the ids of
 // its calls, and is not done twice. Official clients repeat 408, 409, 429 and 5xx by themselves, and
@@ -62,6 +76,9 @@ func (t *Thread) noRetry(e model.Error) model.Error {
 		e.Header = http.Header{}
 	}
 	e.Header.Set("X-Should-Retry", "false")
+	if e.TooLong() {
+		e = overfull(e)
+	}
 	if e.Status > http.StatusProxyAuthRequired && e.Status != http.StatusRequestEntityTooLarge {
 		e.Status = http.StatusNotAcceptable
 		if e.Type == model.TypeInvalidRequest {

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -23,6 +24,24 @@ func TestNoRetry(t *testing.T) {
 			case wrote && told.Status != status && told.Type != model.TypeServer:
 				t.Errorf("%d, written: the request is said to be wrong", status)
 			}
+		}
+	}
+}
+
+// TestOverfull checks that a client does not take what tools have made too long for a history
+// of its own that is: it would make that shorter and have the tools called once more.
+func TestOverfull(t *testing.T) {
+	const said = "This model's maximum context length is 8 tokens. However, your messages resulted in 9 tokens."
+	for _, e := range []*model.Error{
+		{Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeUpstreamInvalid, Message: said},
+		{Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Body: []byte(`{"error":{"message":"` + said + `","code":"context_length_exceeded"}}`)},
+	} {
+		if told := (&Thread{Dialogue: &model.Dialogue{}}).Told(e, ""); told.Status != http.StatusBadRequest || !told.TooLong() {
+			t.Errorf("nothing written: %+v", told)
+		}
+		told := (&Thread{Dialogue: &model.Dialogue{Wrote: true}}).Told(e, "")
+		if told.Status != http.StatusNotAcceptable || told.TooLong() || told.Code != model.CodeTooLong || !strings.HasSuffix(told.Message, said) {
+			t.Errorf("written: %+v", told)
 		}
 	}
 }
