@@ -312,7 +312,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		Running: &a.State.running,
 		Caller:  s.Caller.ID,
 		Retried: taped == nil && retried(r, said), // who asks again for a response in the background gets one of its own
-		Session: opencodeSession(r),
+		Session: agentSession(r),
 		Again:   run.Again,
 		ID:      id,
 		Log:     log,
@@ -377,20 +377,30 @@ type none struct{ dragoman.Toolset }
 // List returns a list of nothing.
 func (none) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
 
-// opencodeSession returns the session of opencode's that a request is part of; empty for
-// none. The history of one grows with each of its requests, so that one that is the same
-// is sent again, and those of two sessions that begin with the same words are two.
-func opencodeSession(r *http.Request) string {
-	if !strings.HasPrefix(r.UserAgent(), "opencode/") {
-		return ""
+// agentSession returns the session of an agent's that a request is part of; empty for none.
+// The history of one grows with each of its requests, so that one that is the same is sent
+// again, and those of two sessions that begin with the same words are two.
+func agentSession(r *http.Request) string {
+	by := r.UserAgent()
+	if strings.HasPrefix(by, "opencode/") || strings.HasPrefix(by, "Kilo-Code/") {
+		return r.Header.Get("X-Session-Id")
 	}
-	return r.Header.Get("X-Session-Id")
+	// Pi has no name of its own, but gives each request of a session the same id.
+	if id := r.Header.Get("X-Client-Request-Id"); id == r.Header.Get("X-Session-Affinity") || id == r.Header.Get("Session_id") {
+		return id
+	}
+	return ""
 }
+
+// fromCopilot reports whether GitHub's Copilot asks on its own account, which is how it also
+// sends again what a person asked. What people and agents ask there has the time in it, to
+// the millisecond, so that no two requests are the same.
+func fromCopilot(r *http.Request) bool { return r.Header.Get("X-Initiator") == "agent" }
 
 // retried reports whether a client sends a request again: official ones say so, and
 // agents that do not show it.
 func retried(r *http.Request, said about) bool {
 	n := r.Header.Get("X-Stainless-Retry-Count")
-	return n != "" && n != "0" || said.turn || opencodeSession(r) != "" ||
+	return n != "" && n != "0" || said.turn || agentSession(r) != "" || fromCopilot(r) ||
 		!said.stream && said.beside == "" && fromClaudeCode(r) // what failed in a stream it asks without one
 }
