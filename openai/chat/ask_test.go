@@ -301,7 +301,7 @@ func TestAskRefused(t *testing.T) {
 	a := &asker{T: t, tools: &shy{asks: 1}, models: []string{saveBody, doneBody}}
 	answer, _ := a.request(with(body, `"user":"ann"`))
 	id, call := question(t, answer)
-	for _, wrong := range []string{with(body, reply(id, call)), with(body, `"user":"bob",`+reply(id, call)), with(body, `"user":"ann",`+reply("dragoman1x", call))} {
+	for _, wrong := range []string{with(body, reply(id, call)), with(body, `"user":"bob",`+reply(id, call)), with(body, `"user":"ann",`+reply("call_dragoman1x", call))} {
 		w := &client{}
 		_ = (&dragoman.Loop{Tools: a.tools}).Run(t.Context(), newChat(t, w, wrong, Options{Memory: &a.store, Caller: "alice"}))
 		if w.status != http.StatusBadRequest || !strings.Contains(w.String(), model.CodeTurnExpired) {

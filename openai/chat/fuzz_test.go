@@ -107,7 +107,7 @@ func FuzzParseChat(f *testing.F) {
 	f.Add([]byte(streamBody))
 	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","function_call":{"name":"f"}},{"role":"function"}],"functions":[{"name":"f"}],"function_call":{"name":"f"},"x":1e400}`))
 	f.Add([]byte(`{"model":"m","messages":[{}],"tools":[{"type":"mcp","server_label":"a","allowed_tools":{"tool_names":["x"]}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{}},"dragoman":{"messages":true}}`))
-	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"dragoman0x"},1,null]},{"role":"tool","tool_call_id":"dragoman0x"}],"n":1,"x":[1.0,"\ud83d\ude00"]}`))
+	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"call_dragoman0x"},1,null]},{"role":"tool","tool_call_id":"call_dragoman0x"}],"n":1,"x":[1.0,"\ud83d\ude00"]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := Parse(data)
 		if err != nil {

@@ -176,7 +176,7 @@ func TestSystemMessageThatChanges(t *testing.T) {
 		{"a person", `,"user":"ada"`, fmt.Sprintf(go1, "Go."), "10:02", true},
 		{"a conversation", `,"prompt_cache_key":"one"`, fmt.Sprintf(go1, long), "10:02", true},
 		{"an id of ours", ``, fmt.Sprintf(go1, "Go.") + fmt.Sprintf(own, id, id), "10:02", true},
-		{"an id of the client's", ``, fmt.Sprintf(go1, long) + fmt.Sprintf(own, "dragoman0", "dragoman0"), "10:02", false},
+		{"an id of the client's", ``, fmt.Sprintf(go1, long) + fmt.Sprintf(own, "call_dragoman0", "call_dragoman0"), "10:02", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			store := &memory.Memory{}
@@ -212,9 +212,9 @@ func TestPastThatChanges(t *testing.T) {
 		{"another folder", ``, past("In /a.", id, "one"), past("In /b.", id, "one"), true},
 		{"another folder of a person", `,"user":"ada"`, past("In /a.", id, "one"), past("In /b.", id, "one"), true},
 		{"a summary", ``, past(long, "call_1", "one") + `,` + past("Go.", id, "two"), fmt.Sprintf(first, "So far: all is well.") + `,` + past("Go.", id, "two"), true},
-		{"an old result is cleared", ``, past("Go.", "dragoman0"+strings.Repeat("B", 22), "one") + `,` + past("Go.", id, "two"), past("Go.", "dragoman0"+strings.Repeat("B", 22), "[cleared]") + `,` + past("Go.", id, "two"), true},
+		{"an old result is cleared", ``, past("Go.", "call_dragoman0"+strings.Repeat("B", 22), "one") + `,` + past("Go.", id, "two"), past("Go.", "call_dragoman0"+strings.Repeat("B", 22), "[cleared]") + `,` + past("Go.", id, "two"), true},
 		{"what is behind the id", ``, past("Go.", id, "one"), past("Go.", id, "[cleared]"), false},
-		{"an id of the client's", ``, past("In /a. "+long, "dragoman0", "one"), past("In /b. "+long, "dragoman0", "one"), false},
+		{"an id of the client's", ``, past("In /a. "+long, "call_dragoman0", "one"), past("In /b. "+long, "call_dragoman0", "one"), false},
 		{"a person alone", `,"user":"ada"`, fmt.Sprintf(first, "In /a."), fmt.Sprintf(first, "In /b."), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -137,8 +137,8 @@ func (l lost) Write(b []byte) (int, error) {
 	return l.ResponseRecorder.Write(b)
 }
 
-var mintedID = regexp.MustCompile(`dragoman0[A-Z2-7]{22}|dragoman1[A-Z2-7]{22}|call_[A-Z2-7]{24}|chatcmpl-[A-Z2-7]{24}`)
+var mintedID = regexp.MustCompile(`call_dragoman0[A-Z2-7]{22}|call_dragoman1[A-Z2-7]{22}|call_[A-Z2-7]{24}|chatcmpl-[A-Z2-7]{24}`)
 
 func kindOfID(id string) string {
-	return map[byte]string{'0': "read", '1': "wrote", '-': "completion", '_': "minted"}[strings.TrimLeft(id, "abcdefghijklmnopqrstuvwxyz")[0]]
+	return map[byte]string{'0': "read", '1': "wrote", '-': "completion", '_': "minted"}[strings.TrimLeft(strings.TrimPrefix(id, "call_dragoman"), "abcdefghijklmnopqrstuvwxyz")[0]]
 }

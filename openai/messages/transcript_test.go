@@ -145,16 +145,16 @@ func (l lost) Write(b []byte) (int, error) {
 	return l.ResponseRecorder.Write(b)
 }
 
-var mintedID = regexp.MustCompile(`dragoman0[A-Z2-7]{22}|dragoman1[A-Z2-7]{22}|(?:msg|toolu|mcptoolu|srvtoolu)_dg[A-Z2-7]{22}|A[Q-Za-f][A-Za-z0-9+/]{50,}=*`)
+var mintedID = regexp.MustCompile(`call_dragoman0[A-Z2-7]{22}|call_dragoman1[A-Z2-7]{22}|(?:msg|toolu|mcptoolu|srvtoolu)_dg[A-Z2-7]{22}|A[Q-Za-f][A-Za-z0-9+/]{50,}=*`)
 
 func kindOfID(id string) string {
 	kind, _, ok := strings.Cut(id, "_dg")
 	switch {
 	case ok:
 		return kind
-	case strings.HasPrefix(id, "dragoman0"):
+	case strings.HasPrefix(id, "call_dragoman0"):
 		return "read"
-	case strings.HasPrefix(id, "dragoman1"):
+	case strings.HasPrefix(id, "call_dragoman1"):
 		return "wrote"
 	}
 	return "seal"

@@ -91,7 +91,7 @@ func tidy(o *rawjson.Object) string {
 	return transcript.WithoutMeta(kept.Bytes())
 }
 
-var mintedID = regexp.MustCompile(`\b(?:resp_dg|msg_|rs_|fc_|ctc_|sh_|lsh_|apc_|cu_|tsc_|mcp_|mcpl_|ws_|item_|fco_)[a-z2-7]{26}(?:[io][0-9]+)?|\bmcpr_[A-Za-z0-9_-]{80,}|\bdg1\.[A-Za-z0-9_-]{40,}|"seal":"([A-Za-z0-9_-]{40,})"|dragoman[01][A-Z2-7]{22}`)
+var mintedID = regexp.MustCompile(`\b(?:resp_dg|msg_|rs_|fc_|ctc_|sh_|lsh_|apc_|cu_|tsc_|mcp_|mcpl_|ws_|item_|fco_)[a-z2-7]{26}(?:[io][0-9]+)?|\bmcpr_[A-Za-z0-9_-]{80,}|\bdg1\.[A-Za-z0-9_-]{40,}|"seal":"([A-Za-z0-9_-]{40,})"|call_dragoman[01][A-Z2-7]{22}`)
 
 func newIDs() *transcript.IDs {
 	return &transcript.IDs{Pattern: mintedID, Kind: func(found string) string {

@@ -123,13 +123,13 @@ func TestThoughtsBetweenCallsOfChat(t *testing.T) {
 		up.Say(said(thoughtItem, theirItem))
 		body := `{"model":"m","stream":` + stream + `,"messages":[{"role":"user","content":"Go."}%s],"tools":[{"type":"function","function":{"name":"theirs","parameters":{"type":"object"}}}]}`
 		a := d.chat(strings.Replace(body, "%s", "", 1))
-		_, rest, ok := strings.Cut(a.body, `"id":"dragoman0`)
+		_, rest, ok := strings.Cut(a.body, `"id":"call_dragoman0`)
 		id, _, _ := strings.Cut(rest, `"`)
 		if !ok {
 			t.Fatalf("stream %s: %d %s", stream, a.status, a.body)
 		}
 		up.Say(said(coldItem))
-		a = d.chat(strings.Replace(body, "%s", `,{"role":"assistant","content":null,"tool_calls":[{"id":"dragoman0`+id+`","type":"function","function":{"name":"theirs","arguments":"{\"x\":1}"}}]},{"role":"tool","tool_call_id":"dragoman0`+id+`","content":"done"}`, 1))
+		a = d.chat(strings.Replace(body, "%s", `,{"role":"assistant","content":null,"tool_calls":[{"id":"call_dragoman0`+id+`","type":"function","function":{"name":"theirs","arguments":"{\"x\":1}"}}]},{"role":"tool","tool_call_id":"call_dragoman0`+id+`","content":"done"}`, 1))
 		if a.status != 200 {
 			t.Fatalf("stream %s: %d %s", stream, a.status, a.body)
 		}
@@ -173,7 +173,7 @@ func TestTextInPartsOverResponses(t *testing.T) {
 		up.Say(said(thoughtItem, coldItem, theirItem), said(coldItem))
 		body := `{"model":"m","messages":[{"role":"user","content":"Go."}%s],"tools":[{"type":"function","function":{"name":"theirs","parameters":{"type":"object"}}}]}`
 		a := d.chat(strings.Replace(body, "%s", "", 1))
-		id := regexp.MustCompile(`dragoman0\w+`).FindString(a.body)
+		id := regexp.MustCompile(`call_dragoman0\w+`).FindString(a.body)
 		a = d.chat(strings.Replace(body, "%s", `,{"role":"assistant","content":`+content+`,"tool_calls":[{"id":"`+id+`","type":"function","function":{"name":"theirs","arguments":"{\"x\":1}"}}]},{"role":"tool","tool_call_id":"`+id+`","content":"done"}`, 1))
 		if a.status != 200 {
 			t.Fatalf("%s: %d %s", content, a.status, a.body)
@@ -193,7 +193,7 @@ func TestTextWhereNoneWasOverResponses(t *testing.T) {
 	body := `{"model":"m","max_tokens":100,"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"Go."}%s],"tools":[{"name":"theirs","input_schema":{"type":"object"}}]}`
 	a := d.do("POST", "/v1/messages", strings.Replace(body, "%s", "", 1))
 	answer, err := rawjson.ParseObject([]byte(a.body))
-	id := regexp.MustCompile(`dragoman0\w+`).FindString(a.body)
+	id := regexp.MustCompile(`call_dragoman0\w+`).FindString(a.body)
 	if a.status != 200 || err != nil || id == "" {
 		t.Fatalf("%d %s", a.status, a.body)
 	}

@@ -15,10 +15,11 @@ import (
 
 // Ids of the client's calls, where we keep something that belongs to them. The
 // prefix says whether a call ran that may have changed something: should the
-// record be lost, nothing may run twice.
+// record be lost, nothing may run twice. They begin like OpenAI's: Droid gives others
+// ids of its own, which end after 24 characters of ours.
 const (
-	ReadID  = "dragoman0"
-	WroteID = "dragoman1"
+	ReadID  = "call_dragoman0"
+	WroteID = "call_dragoman1"
 )
 
 // random is how many characters of such an id are: 110 bits.

@@ -353,3 +353,13 @@ func TestPartOfTheClients(t *testing.T) {
 		t.Errorf("%s", all)
 	}
 }
+
+// Droid leaves ids of calls as they are that begin like OpenAI's, and cuts others: what
+// tools did beside its calls was then not found, and done again.
+func TestIDsBeginLikeOpenAIs(t *testing.T) {
+	for _, prefix := range []string{ReadID, WroteID} {
+		if id := prefix + strings.Repeat("A", random); !strings.HasPrefix(id, "call_") || len(id) > 40 {
+			t.Errorf("%s has to begin with call_, and to have 40 characters at most", id)
+		}
+	}
+}
