@@ -148,7 +148,7 @@ func unhandled(err error) bool {
 		error
 		Unhandled() bool
 	}](err)
-	return ok && e.Unhandled()
+	return ok && e.Unhandled() || plainhttp.Refused(err)
 }
 
 // send makes req. A redirect is an answer like any other: the server has the request, and

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http2"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -774,7 +775,10 @@ func TestLegacyErrorIsNoVersion(t *testing.T) {
 
 // refusing is a transport that has to show something to the server, and says that it can not
 // where the server has refused what it showed.
-type refusing struct{ next http.RoundTripper }
+type refusing struct {
+	next http.RoundTripper
+	says error
+}
 
 type refusedError struct{ error }
 
@@ -784,30 +788,36 @@ func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := r.next.RoundTrip(req)
 	if err == nil && resp.StatusCode == http.StatusUnauthorized {
 		_ = resp.Body.Close()
-		return nil, fmt.Errorf("getting a token: %w", refusedError{errors.New("nobody to ask")})
+		return nil, r.says
 	}
 	return resp, err
 }
 
 // TestRefusedByTheTransport: a call that the server refused, and that could not be made again
-// since the transport got nothing else to show, did not run.
+// since the transport got nothing else to show, did not run; nor did one whose stream it refused
+// each time.
 func TestRefusedByTheTransport(t *testing.T) {
 	srv := &fake{era: Modern, on: on{"tools/call": func(w http.ResponseWriter, _ *http.Request, _, _ json.RawMessage) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}}}
-	synctest.Test(t, func(t *testing.T) {
-		tr := serveHTTP(t, srv)
-		tr.Client.Transport = refusing{tr.Client.Transport}
-		c, err := Connect(t.Context(), tr, &ClientOptions{Passive: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		res, err := c.Call(t.Context(), dragoman.Call{Tool: echo})
-		if err != nil || res.Ran != dragoman.RanNot || res.Problem == nil || res.Problem.Code != dragoman.CodeServerUnavailable {
-			t.Errorf("ran %v, %v, %v", res.Ran, res.Problem, err)
-		}
-	})
+	for _, says := range []error{
+		fmt.Errorf("getting a token: %w", refusedError{errors.New("nobody to ask")}),
+		http2.StreamError{StreamID: 1, Code: http2.ErrCodeRefusedStream},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tr := serveHTTP(t, srv)
+			tr.Client.Transport = refusing{tr.Client.Transport, says}
+			c, err := Connect(t.Context(), tr, &ClientOptions{Passive: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			res, err := c.Call(t.Context(), dragoman.Call{Tool: echo})
+			if err != nil || res.Ran != dragoman.RanNot || res.Problem == nil || res.Problem.Code != dragoman.CodeServerUnavailable {
+				t.Errorf("%v: ran %v, %v, %v", says, res.Ran, res.Problem, err)
+			}
+		})
+	}
 }
 
 // TestOtherEra: a server that has been replaced by one of the other era, without an outage, is

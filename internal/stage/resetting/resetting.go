@@ -1,5 +1,5 @@
-// Package resetting plays a server of HTTP/2 that resets a stream once it has read all of its
-// request, and so may have done what that asks for.
+// Package resetting plays servers of HTTP/2 that reset a stream, or end its connection, once
+// they have read all of its request, and so may have done what that asks for.
 package resetting
 
 import (
@@ -18,6 +18,34 @@ import (
 // Server returns a server, on TLS, that resets the first stream with a code, and answers those
 // after it with 204, and how many requests it has read. It is closed when the test is over.
 func Server(t testing.TB, code http2.ErrCode) (s *httptest.Server, requests *atomic.Int64) {
+	return server(t, func(f *http2.Framer, stream uint32, nth int64) {
+		if nth > 1 {
+			answer(f, stream)
+			return
+		}
+		_ = f.WriteRSTStream(stream, code)
+	})
+}
+
+// Leaving returns such a server that ends the connections of requests 1 to most with a
+// GOAWAY that says that it took none.
+func Leaving(t testing.TB, most int64) (s *httptest.Server, requests *atomic.Int64) {
+	return server(t, func(f *http2.Framer, stream uint32, nth int64) {
+		if nth > most {
+			answer(f, stream)
+			return
+		}
+		_ = f.WriteGoAway(0, http2.ErrCodeNo, nil) // the client closes the connection
+	})
+}
+
+// answer answers with ":status: 204", of HPACK's table.
+func answer(f *http2.Framer, stream uint32) {
+	_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: []byte{0x89}, EndStream: true, EndHeaders: true})
+}
+
+// server returns a server that reads requests and does with the nth what it is told.
+func server(t testing.TB, does func(f *http2.Framer, stream uint32, nth int64)) (s *httptest.Server, requests *atomic.Int64) {
 	requests = &atomic.Int64{}
 	s = httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.EnableHTTP2 = true
@@ -36,12 +64,8 @@ func Server(t testing.TB, code http2.ErrCode) (s *httptest.Server, requests *ato
 					_ = f.WriteSettingsAck()
 				}
 			case *http2.HeadersFrame, *http2.DataFrame:
-				switch ended := frame.Header().Flags.Has(http2.FlagDataEndStream); {
-				case !ended:
-				case requests.Add(1) == 1:
-					_ = f.WriteRSTStream(frame.Header().StreamID, code)
-				default: // ":status: 204", of HPACK's table
-					_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: frame.Header().StreamID, BlockFragment: []byte{0x89}, EndStream: true, EndHeaders: true})
+				if frame.Header().Flags.Has(http2.FlagDataEndStream) {
+					does(f, frame.Header().StreamID, requests.Add(1))
 				}
 			}
 		}

@@ -3,16 +3,20 @@
 package plainhttp_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/resetting"
+	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
 )
 
 // A stream is reset with PROTOCOL_ERROR by whoever has something to complain of, be it of
@@ -32,11 +36,7 @@ func TestReset(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, requests := resetting.Server(t, tt.code)
-			roots := x509.NewCertPool()
-			roots.AddCert(s.Certificate())
-			rt := transport(func(t *http.Transport) {
-				t.TLSClientConfig, t.ForceAttemptHTTP2 = &tls.Config{RootCAs: roots}, true
-			})
+			rt := trusting(s)
 			defer rt.CloseIdleConnections()
 			var body io.Reader
 			if tt.method == "POST" {
@@ -55,4 +55,55 @@ func TestReset(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a server does not take (GOAWAY, the last stream before it) goes to the next connection,
+// a few times, and not for as long as somebody waits.
+func TestLeaving(t *testing.T) {
+	again, restore := plainhttp.WithoutPauses()
+	t.Cleanup(restore)
+	for _, tt := range []struct {
+		name       string
+		most, want int64
+	}{
+		{"once, as one that stops", 1, 2},
+		{"nearly always", again, again + 1},
+		{"always", 1 << 40, again + 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, requests := resetting.Leaving(t, tt.most)
+			rt := trusting(s)
+			defer rt.CloseIdleConnections()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, _, err := post(ctx, rt, s.URL, "{}")
+			if n := requests.Load(); n != tt.want || (err != nil) != (tt.most > again) || err != nil && !plainhttp.Refused(err) {
+				t.Errorf("the server had it %d times, want %d: %v", n, tt.want, err)
+			}
+		})
+	}
+}
+
+// A server that took one request again has done with refusing.
+func TestLeavingIsOver(t *testing.T) {
+	again, restore := plainhttp.WithoutPauses()
+	t.Cleanup(restore)
+	s, requests := resetting.Leaving(t, again)
+	rt := trusting(s)
+	defer rt.CloseIdleConnections()
+	for range 2 {
+		if _, _, err := post(t.Context(), rt, s.URL, "{}"); err != nil {
+			t.Error(err)
+		}
+		rt.CloseIdleConnections()
+		requests.Store(0)
+	}
+}
+
+func trusting(s *httptest.Server) *plainhttp.Transport {
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	return transport(func(t *http.Transport) {
+		t.TLSClientConfig, t.ForceAttemptHTTP2 = &tls.Config{RootCAs: roots}, true
+	})
 }

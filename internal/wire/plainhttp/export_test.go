@@ -1,0 +1,11 @@
+package plainhttp
+
+import "time"
+
+// WithoutPauses has servers that refuse be asked again at once, until the function that it
+// returns is called. It returns how often that is.
+func WithoutPauses() (again int64, restore func()) {
+	kept := pauses
+	pauses = make([]time.Duration, len(kept))
+	return int64(len(kept)), func() { pauses = kept }
+}
