@@ -204,9 +204,9 @@ postgres: # the database that several gateways share; its tests skip without it
 
 .PHONY: proxies
 proxies: # what stands before gateways in docs/operations.md; its test skips without them
-	@if ! { command -v nginx && command -v caddy; } >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
-	  apt-get update -q && apt-get install -qy --no-install-recommends nginx-light caddy || \
-	  echo "make: the Debian packages nginx-light and caddy could not be fetched, so no proxy is tested" >&2; fi
+	@if ! { command -v nginx && command -v caddy && command -v haproxy && command -v apache2; } >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -q && apt-get install -qy --no-install-recommends nginx-light caddy haproxy apache2 || \
+	  echo "make: the Debian packages nginx-light, caddy, haproxy and apache2 could not be fetched, so proxies are not tested" >&2; fi
 
 .PHONY: chromium
 chromium: # shows the console's pages to its tests, which skip without it

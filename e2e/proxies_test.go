@@ -56,6 +56,8 @@ func TestProxies(t *testing.T) {
 	}{
 		{"nginx", "nginx", startNginx},
 		{"caddy", "caddyfile", startCaddy},
+		{"haproxy", "haproxy", startHAProxy},
+		{"apache2", "apache", startApache},
 	} {
 		t.Run(proxy.name, func(t *testing.T) {
 			if _, err := exec.LookPath(proxy.name); err != nil {
@@ -118,6 +120,38 @@ func startCaddy(t *testing.T, text, gateway, port, cert, key string) *exec.Cmd {
 	cmd := exec.Command("caddy", "run", "--config", path, "--adapter", "caddyfile")
 	cmd.Env = append(cleanEnv(t), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	return cmd
+}
+
+// startHAProxy returns HAProxy with sections of ours.
+func startHAProxy(t *testing.T, text, gateway, port, cert, key string) *exec.Cmd {
+	dir := t.TempDir()
+	crt, path := filepath.Join(dir, "gateway.pem"), filepath.Join(dir, "haproxy.cfg")
+	var both []byte
+	for _, part := range []string{cert, key} {
+		text, err := os.ReadFile(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		both = append(both, text...)
+	}
+	writeFile(t, crt, string(both))
+	writeFile(t, path, "global\n    nbthread 1\n"+changed(t, text, "bind :443", "bind 127.0.0.1:"+port, "/etc/ssl/gateway.pem", crt, "127.0.0.1:8787", gateway))
+	return exec.Command("haproxy", "-db", "-f", path)
+}
+
+// startApache returns Apache with a virtual host, and the modules that Debian has beside it.
+func startApache(t *testing.T, text, gateway, port, cert, key string) *exec.Cmd {
+	dir := t.TempDir()
+	path, all := filepath.Join(dir, "apache.conf"), ""
+	for _, module := range []string{"mpm_event", "authz_core", "ssl", "http2", "proxy", "proxy_http"} {
+		all += "LoadModule " + module + "_module /usr/lib/apache2/modules/mod_" + module + ".so\n"
+	}
+	if os.Getuid() == 0 {
+		all += "User nobody\nGroup nogroup\n"
+	}
+	writeFile(t, path, "ServerName localhost\nServerRoot "+dir+"\nDefaultRuntimeDir "+dir+"\nPidFile pid\nErrorLog /dev/stderr\nListen 127.0.0.1:"+port+"\n"+all+
+		changed(t, text, "*:443", "127.0.0.1:"+port, "/etc/ssl/gateway.crt", cert, "/etc/ssl/gateway.key", key, "127.0.0.1:8787", gateway))
+	return exec.Command("apache2", "-X", "-f", path)
 }
 
 // changed puts what is of this test in the place of what an example says.
