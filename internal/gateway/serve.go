@@ -26,6 +26,13 @@ var errStopping error = &model.Error{
 	Message: "The gateway is stopping, and did not wait longer for this request.",
 }
 
+// idleTimeout is how long a connection without a request is kept. What stands before the
+// gateway keeps its own for later requests, and has to be the first to give them up: where the
+// gateway closes one just as a request is sent on it, the proxy cannot know whether that
+// arrived, and answers 502. Caddy keeps them for 2 minutes, load balancers of clouds for up
+// to 10.
+const idleTimeout = 11 * time.Minute
+
 // Serve listens and serves until ctx ends, then lets running requests finish.
 // started is told the address; it may be nil.
 func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
@@ -50,7 +57,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		Handler:           g.Handler(),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ReadHeaderTimeout: g.file.HTTP.HeaderTimeout,
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
