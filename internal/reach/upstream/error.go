@@ -60,7 +60,7 @@ func (e *Error) cause() string {
 // proxy is why the proxy between could not be reached, or would not connect; nil where it is
 // not the one that is in the way.
 func (e *Error) proxy() error {
-	if op, ok := errors.AsType[*net.OpError](e.Err); ok && op.Op == proxyConnect {
+	if op, ok := errors.AsType[*net.OpError](e.Err); ok && op.Op == safehttp.ProxyConnect {
 		return op.Err
 	}
 	return nil

@@ -1,14 +1,12 @@
 package upstream
 
 import (
-	"context"
-	"errors"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
+	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
 )
 
 // transportKey tells which upstreams can share connections.
@@ -25,7 +23,7 @@ var dialer = &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 func newTransport(key transportKey) *plainhttp.Transport {
 	t := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		OnProxyConnectResponse: connected,
+		OnProxyConnectResponse: safehttp.ProxyConnected,
 		DialContext:            dialer.DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ResponseHeaderTimeout:  key.timeout,
@@ -43,16 +41,4 @@ func newTransport(key transportKey) *plainhttp.Transport {
 	t.Protocols.SetHTTP1(true)
 	t.Protocols.SetHTTP2(!key.http1)
 	return plainhttp.New(t)
-}
-
-// proxyConnect is how net/http names what it does where a proxy cannot be reached.
-const proxyConnect = "proxyconnect"
-
-// connected says of a proxy that does not connect us that it was the proxy, which net/http
-// does not.
-func connected(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
-	if answer.StatusCode == http.StatusOK {
-		return nil
-	}
-	return &net.OpError{Op: proxyConnect, Net: "tcp", Err: errors.New("it answers " + answer.Status)}
 }

@@ -67,6 +67,7 @@ func newTransport(opts Options) *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Control: opts.Control}
 	t := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
+		OnProxyConnectResponse: ProxyConnected,
 		DialContext:            dialer.DialContext,
 		TLSHandshakeTimeout:    dialTimeout,
 		ResponseHeaderTimeout:  opts.HeaderTimeout,

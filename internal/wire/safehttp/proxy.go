@@ -1,0 +1,23 @@
+package safehttp
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+)
+
+// ProxyConnect is how net/http names what it does where a proxy cannot be reached: the Op of
+// a [net.OpError].
+const ProxyConnect = "proxyconnect"
+
+// ProxyConnected says of a proxy that does not connect us that it was the proxy, which
+// net/http does not: its "Forbidden" reads like one of the server behind it. It is for
+// [http.Transport.OnProxyConnectResponse].
+func ProxyConnected(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+	if answer.StatusCode == http.StatusOK {
+		return nil
+	}
+	return &net.OpError{Op: ProxyConnect, Net: "tcp", Err: errors.New("it answers " + answer.Status)}
+}

@@ -1,0 +1,34 @@
+package safehttp
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+)
+
+// A proxy that forbids a host is not taken for the server behind it.
+func TestProxyThatForbids(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(proxy.Close)
+	at, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := newTransport(Options{})
+	transport.Proxy = http.ProxyURL(at)
+	t.Cleanup(transport.CloseIdleConnections)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://mcp.example/mcp", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := transport.RoundTrip(req)
+	if err == nil {
+		res.Body.Close()
+	}
+	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != ProxyConnect || err.Error() != "proxyconnect tcp: it answers 403 Forbidden" {
+		t.Errorf("%v", err)
+	}
+}
