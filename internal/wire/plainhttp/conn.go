@@ -6,6 +6,9 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -15,11 +18,12 @@ type conn struct {
 	net.Conn
 	r       *bufio.Reader
 	address string
-	used    bool      // it has had a request before this one
-	since   time.Time // when it became idle
-	heard   int       // bytes of answers to the request it has now
-	left    int64     // how much of a header may still come; -1 for no bound
-	over    bool      // the header was larger
+	used    bool          // it has had a request before this one
+	since   time.Time     // when it became idle
+	life    time.Duration // how long it may be used again after that; negative: for as long as the pool says
+	heard   int           // bytes of answers to the request it has now
+	left    int64         // how much of a header may still come; -1 for no bound
+	over    bool          // the header was larger
 	probe   probe
 
 	end       func() // cancel, made once
@@ -81,7 +85,7 @@ func (t *Transport) connection(ctx context.Context, address string) (*conn, erro
 		return nil, context.Cause(ctx)
 	}
 	for c := t.idle.take(address); c != nil; c = t.idle.take(address) {
-		if c.r.Buffered() == 0 && c.probe.alive() {
+		if c.r.Buffered() == 0 && (c.life < 0 || time.Since(c.since) < c.life) && c.probe.alive() {
 			c.used, c.heard = true, 0
 			return c, nil
 		}
@@ -161,6 +165,24 @@ func (b *body) release(whole bool) {
 		return
 	}
 	b.c.Close()
+}
+
+// early is how long before the server ends an idle connection no request is sent on it any
+// more: one that meets the end is lost, and nobody knows whether it arrived.
+const early = time.Second
+
+// offered returns how long a connection may be used again, by what its server says of when it
+// ends it, as those of Node.js and Apache do; negative where it says nothing.
+func offered(h http.Header) time.Duration {
+	for _, value := range h["Keep-Alive"] {
+		for part := range strings.SplitSeq(value, ",") {
+			name, text, _ := strings.Cut(strings.TrimSpace(part), "=")
+			if seconds, err := strconv.ParseUint(text, 10, 31); err == nil && strings.EqualFold(name, "timeout") {
+				return max(0, time.Duration(seconds)*time.Second-early)
+			}
+		}
+	}
+	return -1
 }
 
 // A pool keeps idle connections.

@@ -218,6 +218,7 @@ func (t *Transport) exchange(c *conn, req *http.Request, m *message, up *upload)
 	if t.rest.ResponseHeaderTimeout > 0 || res.Close || up != nil {
 		c.bound(time.Time{})
 	}
+	c.life = offered(res.Header)
 	b := &body{from: res.Body, c: c, stop: stop, ctx: ctx, t: t, up: up, keep: !res.Close && !req.Close}
 	if res.Body == http.NoBody || req.Method == http.MethodHead {
 		b.release(true)

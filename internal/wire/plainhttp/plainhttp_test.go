@@ -721,3 +721,41 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 	}
 }
+
+// TestOffered: a connection is not used again when its server says that it is about to end it.
+func TestOffered(t *testing.T) {
+	for _, tt := range []struct {
+		says string
+		want int64 // connections for two requests
+	}{
+		{"", 1},
+		{"timeout=60, max=100", 1},
+		{"timeout=1", 2}, // any moment
+		{"max=100, Timeout=0", 2},
+		{"timeout=soon", 1},
+	} {
+		var connections atomic.Int64
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if tt.says != "" {
+				w.Header().Set("Keep-Alive", tt.says)
+			}
+		}))
+		s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				connections.Add(1)
+			}
+		}
+		s.Start()
+		rt := transport(nil)
+		for range 2 {
+			if _, _, err := post(t.Context(), rt, s.URL, "{}"); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := connections.Load(); n != tt.want {
+			t.Errorf("%q: %d connections, want %d", tt.says, n, tt.want)
+		}
+		rt.CloseIdleConnections()
+		s.Close()
+	}
+}
