@@ -25,9 +25,9 @@ func (r Rate) check() error {
 	case !(r.PerSecond >= 0):
 		return fmt.Errorf("PerSecond is %v; zero is no limit", r.PerSecond)
 	case r.Burst < 0:
-		return fmt.Errorf("Burst is %d; at least one call has to fit in", r.Burst)
+		return fmt.Errorf("a Burst of %d lets no call through", r.Burst)
 	case r.Burst > 0 && r.PerSecond == 0:
-		return errors.New("Burst needs PerSecond beside it")
+		return errors.New("a Burst limits nothing without PerSecond")
 	}
 	return nil
 }

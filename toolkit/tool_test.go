@@ -241,7 +241,7 @@ func TestRegistrationProblems(t *testing.T) {
 		`the result must be a struct or a map (clients before 2026-07-28 take nothing else), not int`,
 		`arguments: struct.C: type chan int has no form in JSON`, `result: struct.F: type func() has no form in JSON`,
 		`AddList adds "limit" itself`, `AddList adds "cursor" itself`, `tool "git_hub_list_cursors": Timeout is negative`,
-		`tool "git_hub_list_cursors": Rate: Burst is -5;`, `tool "git_hub_list_cursors": UserRate: Burst needs PerSecond`,
+		`tool "git_hub_list_cursors": Rate: a Burst of -5 lets`, `tool "git_hub_list_cursors": UserRate: a Burst limits nothing`,
 		`Options.Rate: PerSecond is -1;`,
 		`resource "notes": the URI is not absolute`,
 		`resource "notes://{x}": the URI has {x}, and struct {} no such field`,
