@@ -121,7 +121,11 @@ snapshot: modules buildah release-tools ## a whole release, unpublished, and its
 
 .PHONY: notes
 notes: ## the notes of a release, from CHANGELOG.md: make notes VERSION=v1.2.3
-	@awk -v version="$(patsubst v%,%,$(or $(VERSION),Unreleased))" '/^## / { on = ($$2 == version || $$2 == "v" version); next } on' CHANGELOG.md | sed -e '/./,$$!d' | grep . || \
+	@awk -v version="$(patsubst v%,%,$(or $(VERSION),Unreleased))" \
+	  -v tree="https://github.com/dragoman-mcp/dragoman/blob/$(if $(VERSION),v$(patsubst v%,%,$(VERSION)),main)/" \
+	  '/^## / { on = ($$2 == version || $$2 == "v" version); next } \
+	  on && (some || /./) { some = 1; gsub(/\]\(/, "](" tree); gsub("\\]\\(" tree "https:", "](https:"); print } \
+	  END { exit !some }' CHANGELOG.md || \
 	  { echo "make: CHANGELOG.md has no section for $(or $(VERSION),Unreleased)" >&2; exit 1; }
 
 .PHONY: release-tools
