@@ -349,6 +349,10 @@ func TestEscapesInPaths(t *testing.T) {
 	const hint = `Between double quotes \ begins an escape; write it twice: "C:\\folder".`
 	for _, tt := range []struct{ file, text, want string }{
 		{"test.yaml", `log: {level: "C:\Users\me\x.exe"}`, `\U is not followed by the number of a character`},
+		{"test.yaml", `log: {level: "C:\Users"}`, `\U is not followed by the number of a character`},
+		{"test.yaml", "log:\n  level: \"C:\\Users\"\n", `\U is not followed by the number of a character`},
+		{"test.yaml", "allowed_hosts: [\"a\", \"C:\\Users\", b]\nlisten: \"x\"\n", `\U is not followed by the number of a character`},
+		{"test.yaml", "log:\n  level: \"C:\\x\"\n", `\x is not followed by the number of a character`},
 		{"test.yaml", `log: {level: "C:\users"}`, `\u is not followed by the number of a character`},
 		{"test.yaml", `log: {level: "C:\\a\xampp"}`, `\x is not followed by the number of a character`},
 		{"test.yaml", `"\xampp": 1`, `\x is not followed by the number of a character`},

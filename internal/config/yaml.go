@@ -56,6 +56,12 @@ func syntaxError(src *source, err error) *Error {
 	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
 		at := e.GetToken().Position
 		message, hint := e.GetMessage(), ""
+		for line := at.Line; line > 0 && line >= at.Line-1; line-- { // the text may have taken the end of its line for a digit
+			text := src.line(line)
+			if m := misread.FindStringSubmatchIndex(text); m != nil {
+				return src.errorAt(line, utf8.RuneCountInString(text[:m[2]])+1, "", noNumber(text[m[3]+1]), escapeHint)
+			}
+		}
 		if strings.Contains(message, "tab character") || strings.Contains(message, "found character '\t'") {
 			return src.errorAt(at.Line, 1, "", "a tab stands where YAML needs spaces", "Indent with spaces.")
 		}
@@ -79,9 +85,22 @@ func syntaxError(src *source, err error) *Error {
 // escapeHint says how a path of Windows is written.
 const escapeHint = `Between double quotes \ begins an escape; write it twice: "C:\\folder".`
 
-// badEscape is an escape of a character by its number whose number has digits that are
+// badNumber is an escape of a character by its number whose number has digits that are
 // none, as \Users has.
-var badEscape = regexp.MustCompile(`^\\(?:x[0-9A-Fa-f]{0,1}|u[0-9A-Fa-f]{0,3}|U[0-9A-Fa-f]{0,7})(?:[^0-9A-Fa-f]|$)`)
+const badNumber = `\\(?:x[0-9A-Fa-f]{0,1}|u[0-9A-Fa-f]{0,3}|U[0-9A-Fa-f]{0,7})(?:[^0-9A-Fa-f]|$)`
+
+// badEscape is such an escape at the beginning. misread is a line with a text between double
+// quotes that has one: where the text is short, the library takes the quote at its end for a
+// digit, too, and finds fault with what comes behind it.
+var (
+	badEscape = regexp.MustCompile(`^` + badNumber)
+	misread   = regexp.MustCompile(`^(?:[^#]*[\s,\[{])?("(?:[^"\\]|\\[^xuU])*)` + badNumber)
+)
+
+// noNumber says of an escape that it has no number, by its letter.
+func noNumber(letter byte) string {
+	return fmt.Sprintf(`\%c is not followed by the number of a character`, letter)
+}
 
 // escapes judges the escapes of a text between double quotes, since the library makes a
 // number of any letters. It reads the file, for the library's token has them no more.
@@ -107,7 +126,7 @@ func (c *converter) escapes(n *ast.StringNode) *Error {
 			return nil
 		}
 		if rest = rest[at:]; badEscape.MatchString(rest) {
-			return c.fail(n, fmt.Sprintf(`\%c is not followed by the number of a character`, rest[1]), escapeHint)
+			return c.fail(n, noNumber(rest[1]), escapeHint)
 		}
 		rest = rest[2:]
 	}
