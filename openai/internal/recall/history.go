@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -169,7 +170,7 @@ func spelled(keys []string) []string {
 func appendCallKeys(keys []string, o *rawjson.Object) []string {
 	_ = rawjson.EachElement(o.Get("tool_calls"), func(call json.RawMessage) { // no list of ids: this is done for each message of each request
 		literal := rawjson.Find(call, "id")
-		if len(literal) < len(ReadID) || literal[1] != ReadID[0] && literal[1] != '\\' {
+		if len(literal) < len(ReadID) || !bytes.HasPrefix(literal[1:], ours) && bytes.IndexByte(literal, '\\') < 0 {
 			return // it is somebody else's
 		}
 		if id, _ := rawjson.String(literal); strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID) {

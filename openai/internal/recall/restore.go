@@ -22,6 +22,9 @@ const (
 	WroteID = "call_dragoman1"
 )
 
+// ours is what both begin with.
+var ours = []byte(ReadID[:len(ReadID)-1])
+
 // random is how many characters of such an id are: 110 bits.
 const random = 22
 

@@ -363,3 +363,22 @@ func TestIDsBeginLikeOpenAIs(t *testing.T) {
 		}
 	}
 }
+
+// Each call of a long history is looked at, and most begin like ours: none costs more than
+// the look, and ours are known however they are written.
+func TestCallKeys(t *testing.T) {
+	id := ReadID + strings.Repeat("A", random)
+	ours, theirs := `{"tool_calls":[{"id":"`+id+`"}]}`, object(t, `{"tool_calls":[{"id":"call_`+strings.Repeat("A", 24)+`"}]}`)
+	for _, written := range []string{ours, strings.Replace(ours, "call_d", `\u0063all_d`, 1), strings.Replace(ours, "dragoman", `drag\u006fman`, 1)} {
+		if keys := appendCallKeys(nil, object(t, written)); !slices.Equal(keys, []string{CallKey(id)}) {
+			t.Errorf("%s: %q", written, keys)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		if keys := appendCallKeys(nil, theirs); keys != nil {
+			t.Errorf("%q", keys)
+		}
+	}); n > 0 {
+		t.Errorf("a call of somebody else's costs %v allocations", n)
+	}
+}
