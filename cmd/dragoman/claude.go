@@ -28,6 +28,12 @@ import (
 func claudeCommand() *cobra.Command {
 	var at, model, base string
 	var write bool
+	fails := func(cmd *cobra.Command, err error) error { // what is printed otherwise is evaluated by a shell
+		if err != nil && !write {
+			failEval(cmd)
+		}
+		return err
+	}
 	cmd := &cobra.Command{
 		Use:   "claude",
 		Short: "Say how Claude Code uses the gateway",
@@ -41,13 +47,9 @@ Where something is wrong it prints "false", so that the shell goes no further.
 With --write it goes into "env" of Claude Code's settings (~/.claude/settings.json, or
 in $CLAUDE_CONFIG_DIR); everything else there stays as it is. The key is that in
 DRAGOMAN_API_KEY, and stands in the settings then, which only you can read.`,
-		Args: cobra.NoArgs,
+		Args: func(cmd *cobra.Command, args []string) error { return fails(cmd, cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			defer func() {
-				if !write {
-					failEval(cmd, err)
-				}
-			}()
+			defer func() { err = fails(cmd, err) }()
 			if base == "" {
 				s := selection{config: at}
 				file, err := s.load(only("listen", "tls.*"))
@@ -92,19 +94,14 @@ DRAGOMAN_API_KEY, and stands in the settings then, which only you can read.`,
 	cmd.Flags().BoolVar(&write, "write", false, "write Claude Code's settings")
 	configFlag(cmd, &at)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		failEval(cmd, err)
-		return flagError(cmd, err)
+		return fails(cmd, flagError(cmd, err))
 	})
 	return cmd
 }
 
 // failEval has a shell fail that evaluates what is printed: to evaluate nothing succeeds, and
 // Claude Code would be started without the gateway, and talk to Anthropic.
-func failEval(cmd *cobra.Command, err error) {
-	if err != nil {
-		fmt.Fprintln(cmd.OutOrStdout(), "false")
-	}
-}
+func failEval(cmd *cobra.Command) { fmt.Fprintln(cmd.OutOrStdout(), "false") }
 
 // ownAddress is where a gateway is reached from its own machine.
 func ownAddress(file *config.File) string {

@@ -88,7 +88,7 @@ func TestClaude(t *testing.T) {
 		}
 	}
 	for name, args := range map[string][]string{
-		"No such model": {"--url", s.URL, "--model", "other"}, "does not answer": {"--url", "http://127.0.0.1:1"}, "unknown flag": {"--modle", "other"},
+		"No such model": {"--url", s.URL, "--model", "other"}, "does not answer": {"--url", "http://127.0.0.1:1"}, "unknown flag": {"--modle", "other"}, "unknown command": {"first"},
 	} {
 		// A shell that evaluates it goes no further.
 		if out, err := claude(t, args...); err == nil || !strings.Contains(err.Error(), name) || out != "false\n" {
