@@ -37,8 +37,9 @@ func TestRequestsThatAgentsSendAgain(t *testing.T) {
 		{"Pi", "/v1/chat/completions", talk, talk, []string{"session_id", "s1", "X-Client-Request-Id", "s1", "X-Session-Affinity", "s1"}, "files__delete {}"},
 		{"Pi, Responses", "/v1/responses", `{"model":"m","stream":true,"input":"Go"}`, `{"model":"m","stream":true,"input":"Go"}`, []string{"X-Client-Request-Id", "s1", "session_id", "s1"}, "files__delete {}"},
 		{"ids of requests", "/v1/chat/completions", talk, talk, []string{"X-Session-Affinity", "s1", "X-Client-Request-Id", "r%d"}, "files__delete {}\nfiles__delete {}"},
-		{"Copilot", "/v1/chat/completions", talk, talk, []string{"X-Initiator", "agent"}, "files__delete {}"},
-		{"Copilot, asked by a person", "/v1/chat/completions", talk, talk, []string{"X-Initiator", "user"}, "files__delete {}\nfiles__delete {}"},
+		{"Copilot", "/v1/chat/completions", talk, talk, []string{"X-Stainless-Retry-Count", "0", "X-Initiator", "agent"}, "files__delete {}"},
+		{"Copilot, asked by a person", "/v1/chat/completions", talk, talk, []string{"X-Stainless-Retry-Count", "0", "X-Initiator", "user"}, "files__delete {}\nfiles__delete {}"},
+		{"agents of Copilot in an editor", "/v1/chat/completions", talk, talk, []string{"User-Agent", "GitHubCopilotChat/0.36.2", "X-Initiator", "agent"}, "files__delete {}\nfiles__delete {}"},
 		{"a session of somebody's", "/v1/chat/completions", talk, talk, []string{"X-Session-Id", "ses_1"}, "files__delete {}\nfiles__delete {}"},
 	} {
 		up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, body []byte) {

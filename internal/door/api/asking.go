@@ -392,10 +392,13 @@ func agentSession(r *http.Request) string {
 	return ""
 }
 
-// fromCopilot reports whether GitHub's Copilot asks on its own account, which is how it also
-// sends again what a person asked. What people and agents ask there has the time in it, to
-// the millisecond, so that no two requests are the same.
-func fromCopilot(r *http.Request) bool { return r.Header.Get("X-Initiator") == "agent" }
+// fromCopilot reports whether GitHub's Copilot CLI asks on its own account, which is how it
+// also sends again what a person asked. What people and agents ask there has the time in it, to
+// the millisecond, so that no two requests are the same. Copilot in editors says who asks, too,
+// and has the date alone; it is told by not asking through an official client.
+func fromCopilot(r *http.Request) bool {
+	return r.Header.Get("X-Initiator") == "agent" && r.Header.Get("X-Stainless-Retry-Count") != ""
+}
 
 // retried reports whether a client sends a request again: official ones say so, and
 // agents that do not show it.
