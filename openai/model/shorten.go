@@ -10,6 +10,10 @@ import (
 // CodeTooLong is what the OpenAI API calls a request that is longer than its model reads.
 const CodeTooLong = "context_length_exceeded"
 
+// CodeInvalidPrompt is what it calls one that is not to be made again as it is: clients show
+// what is said of it, and change nothing.
+const CodeInvalidPrompt = "invalid_prompt"
+
 // TooLong reports whether an API refused a request because it is longer than its model
 // reads. Some say so by a code, others in words alone: where a client wants its history
 // cut, one try more than needed does no harm.

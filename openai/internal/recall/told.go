@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/internal/output"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -49,14 +48,12 @@ func (t *Thread) Told(err error, id string) *model.Error {
 
 // overfull is the error of a request that has become too long by what tools said in it. As a
 // request that is too long by itself, a client would make its history shorter, which has none
-// of that, and ask again: all of it would be done once more, and end the same.
+// of that, and ask again: all of it would be done once more, and end the same. Clients know
+// those by the words of APIs as well as by the code, so that what the model's says is for the
+// log alone; and opencode repeats what is called an error of the server's.
 func overfull(e model.Error) model.Error {
-	said, ok := rawjson.String(e.Reported("message"))
-	if !ok {
-		said = e.Message
-	}
-	e.Status, e.Type, e.Code, e.Body = http.StatusNotAcceptable, model.TypeServer, model.CodeTooLong, nil
-	e.Message = "Tools of servers have answered more in this turn than the model reads, and may have changed something, so that the turn is not to be made again as it is. Ask for less at a time. The model's API said: " + said
+	e.Status, e.Type, e.Code, e.Body = http.StatusNotAcceptable, model.TypeInvalidRequest, model.CodeInvalidPrompt, nil
+	e.Message = "Tools of servers have answered more in this turn than the model reads, and may have changed something, so that the turn is not to be made again as it is. Ask for less at a time."
 	return e
 }
 
@@ -77,7 +74,7 @@ func (t *Thread) noRetry(e model.Error) model.Error {
 	}
 	e.Header.Set("X-Should-Retry", "false")
 	if e.TooLong() {
-		e = overfull(e)
+		return overfull(e)
 	}
 	if e.Status > http.StatusProxyAuthRequired && e.Status != http.StatusRequestEntityTooLarge {
 		e.Status = http.StatusNotAcceptable
