@@ -83,6 +83,9 @@ type Options struct {
 	// LeftOut are rules that are not run this time: nobody knows what a suppression of one
 	// would have hidden.
 	LeftOut []Rule
+	// Partial says that there are further servers, at which nobody looks this time: nor is
+	// it known what a suppression would have hidden there.
+	Partial bool
 	// Baseline are findings that were there before, and are reported as known; nil for
 	// none.
 	Baseline Baseline
@@ -159,7 +162,7 @@ func run(ctx context.Context, targets []Target, o Options, seen func(*Server)) (
 		return nil, err
 	}
 	j.collect()
-	r.suppress(slices.Clone(o.Suppressions), o.LeftOut, o.Now())
+	r.suppress(o)
 	r.compare(o.Baseline)
 	r.finish()
 	j.teller.rest(r)

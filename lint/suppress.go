@@ -122,10 +122,11 @@ var ownRules = []Rule{
 
 // suppress takes suppressed findings out of a report, and says what is wrong
 // with the suppressions, by those of [ownRules] that are run.
-func (r *Report) suppress(list []Suppression, leftOut []Rule, now time.Time) {
-	if len(list) == 0 {
+func (r *Report) suppress(o Options) {
+	if len(o.Suppressions) == 0 {
 		return
 	}
+	list, now := slices.Clone(o.Suppressions), o.Now()
 	var kept []Finding
 	for _, f := range r.Findings {
 		var by *Suppression
@@ -154,7 +155,7 @@ func (r *Report) suppress(list []Suppression, leftOut []Rule, now time.Time) {
 		switch {
 		case s.used && s.expired(now):
 			say(ruleExpired, fmt.Sprintf("the suppression of %s by %s ended on %s: %s", s.Rule, s.Owner, s.Expires, s.Reason))
-		case !s.used && r.judged(s, leftOut):
+		case !s.used && r.judged(s, o):
 			say(ruleUnused, fmt.Sprintf("the suppression of %s by %s matches no finding", s.Rule, s.Owner))
 		}
 	}
@@ -162,12 +163,15 @@ func (r *Report) suppress(list []Suppression, leftOut []Rule, now time.Time) {
 }
 
 // judged reports whether all was looked at that a suppression may be for: its rules were
-// run, and its servers let themselves be seen. What hides nothing today because nobody
+// run, and its servers were looked at and let themselves be seen. What hides nothing today because nobody
 // looked would be missed tomorrow.
-func (r *Report) judged(s *Suppression, leftOut []Rule) bool {
+func (r *Report) judged(s *Suppression, o Options) bool {
 	of := func(rule Rule) bool { return matches(s.Rule, rule.ID) }
-	if slices.ContainsFunc(leftOut, func(rule Rule) bool { return of(rule) && r.rules[rule.ID] == nil }) {
+	if slices.ContainsFunc(o.LeftOut, func(rule Rule) bool { return of(rule) && r.rules[rule.ID] == nil }) {
 		return false
+	}
+	if o.Partial && !slices.ContainsFunc(r.Servers, func(a *Audited) bool { return a.Server.Label == s.Server }) {
+		return false // it may be for one of the others
 	}
 	var tools, running bool
 	for _, rule := range r.rules {

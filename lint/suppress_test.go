@@ -66,6 +66,9 @@ func TestSuppressUnseen(t *testing.T) {
 		{what: "configuration only", rule: "S017", targets: []Target{notes}, o: Options{ConfigOnly: true}},
 		{what: "configuration only, a rule of it", rule: "K001", targets: []Target{notes}, o: Options{ConfigOnly: true}, want: true},
 		{what: "of running servers, a saved list", rule: "P013", targets: []Target{notes}},
+		{what: "one of several servers", rule: "S017", targets: []Target{notes}, o: Options{Partial: true}},
+		{what: "one of several servers, another one's", rule: "S017", from: "others", targets: []Target{notes}, o: Options{Partial: true}},
+		{what: "one of several servers, its own", rule: "S017", from: "notes", targets: []Target{notes}, o: Options{Partial: true}, want: true},
 		{what: "no connection", rule: "S017", targets: []Target{gone}},
 		{what: "no connection to another", rule: "S017", from: "notes", targets: []Target{notes, gone}, want: true},
 	} {

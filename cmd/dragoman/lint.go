@@ -41,6 +41,7 @@ type audit struct {
 	fix            bool
 	prove          bool
 	engines        string
+	partial        bool // there are servers that are not audited
 }
 
 func lintCommand() *cobra.Command {
@@ -153,6 +154,7 @@ func (a *audit) run(ctx context.Context, files []string) (err error) {
 		return err
 	}
 	defer closing()
+	o.Partial = a.partial
 	if err := a.confirm(o.Probe, targets); err != nil {
 		return err
 	}

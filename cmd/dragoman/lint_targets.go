@@ -43,9 +43,11 @@ func (a *audit) targets(files []string) (targets []lint.Target, closing func(), 
 	}
 	a.warnLeftOut(file)
 	written := a.written(file)
+	a.partial = len(a.labels) > 0
 	for _, label := range slices.Sorted(maps.Keys(file.MCPServers)) {
 		c := file.MCPServers[label]
 		if c.Disabled {
+			a.partial = true
 			continue
 		}
 		c.SetDefaults()
