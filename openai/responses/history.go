@@ -256,7 +256,7 @@ func (h *history) output(o *rawjson.Object, kind string) error {
 	if !was && h.further(id, content) {
 		return nil
 	}
-	if !was && !strings.HasPrefix(id, recall.ReadID) && !strings.HasPrefix(id, recall.WroteID) {
+	if !was && !recall.Names(id) {
 		return model.Invalid("input", fmt.Sprintf("No tool call found for function call output with call_id %.64s.", id))
 	}
 	h.result(id, content)

@@ -30,8 +30,7 @@ func (r *Request) Ours() bool {
 		if err != nil {
 			return false
 		}
-		id := stringOf(o, "call_id")
-		return r.isOurs(o) || madeHere(stringOf(o, "id")) || strings.HasPrefix(id, recall.ReadID) || strings.HasPrefix(id, recall.WroteID)
+		return r.isOurs(o) || madeHere(stringOf(o, "id")) || recall.Names(stringOf(o, "call_id"))
 	})
 }
 

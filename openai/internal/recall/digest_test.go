@@ -43,19 +43,23 @@ func TestDigestStays(t *testing.T) {
 // TestTailStays: so must the key of what is behind an id of ours, which says nothing of what is
 // before it.
 func TestTailStays(t *testing.T) {
-	id := ReadID + strings.Repeat("A", random)
-	for _, before := range []string{`{"role":"user","content":"Go."}`, `{"role":"system","content":"Be brief."}`, `{"role":"assistant","tool_calls":[{"id":"` + WroteID + strings.Repeat("B", random) + `"}]}`} {
-		d := newDigest()
-		for _, message := range []string{
-			before, `{"role":"assistant","content":"Before.","tool_calls":[{"id":"` + id + `","type":"function","function":{"name":"look","arguments":"{}"}}]}`,
-			`{"role":"tool","tool_call_id":"` + id + `","content":"found"}`, `{"role":"assistant","content":"Done."}`,
-		} {
-			d.message(object(t, message))
+	for id, want := range map[string]string{
+		ReadID + strings.Repeat("A", random): "prefix 7461696c20bf748c771e65ac43644bfc1a9455ea520c145ce8d197045b129be24e7a6c1426",
+		read + strings.Repeat("A", random):   "prefix 7461696c200461674c678b04f0fd87a48a33da687621e4fc85e6c172db7274e0b584351485", // of an earlier version
+	} {
+		for _, before := range []string{`{"role":"user","content":"Go."}`, `{"role":"system","content":"Be brief."}`, `{"role":"assistant","tool_calls":[{"id":"` + WroteID + strings.Repeat("B", random) + `"}]}`} {
+			d := newDigest()
+			for _, message := range []string{
+				before, `{"role":"assistant","content":"Before.","tool_calls":[{"id":"` + id + `","type":"function","function":{"name":"look","arguments":"{}"}}]}`,
+				`{"role":"tool","tool_call_id":"` + id + `","content":"found"}`, `{"role":"assistant","content":"Done."}`,
+			} {
+				d.message(object(t, message))
+			}
+			keys := spelled((&Thread{}).prefixKeys(nil, d))
+			if got := keys[len(keys)-1]; got != want {
+				t.Errorf("%s: %s, want %s", before, got, want)
+			}
+			d.free()
 		}
-		keys := spelled((&Thread{}).prefixKeys(nil, d))
-		if got, want := keys[len(keys)-1], "prefix 7461696c20bf748c771e65ac43644bfc1a9455ea520c145ce8d197045b129be24e7a6c1426"; got != want {
-			t.Errorf("%s: %s, want %s", before, got, want)
-		}
-		d.free()
 	}
 }

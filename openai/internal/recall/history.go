@@ -170,10 +170,10 @@ func spelled(keys []string) []string {
 func appendCallKeys(keys []string, o *rawjson.Object) []string {
 	_ = rawjson.EachElement(o.Get("tool_calls"), func(call json.RawMessage) { // no list of ids: this is done for each message of each request
 		literal := rawjson.Find(call, "id")
-		if len(literal) < len(ReadID) || !bytes.HasPrefix(literal[1:], ours) && bytes.IndexByte(literal, '\\') < 0 {
+		if len(literal) < len(read) || !bytes.HasPrefix(bytes.TrimPrefix(literal[1:], []byte(likeOpenAI)), []byte(ours)) && bytes.IndexByte(literal, '\\') < 0 {
 			return // it is somebody else's
 		}
-		if id, _ := rawjson.String(literal); strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID) {
+		if id, _ := rawjson.String(literal); Names(id) {
 			keys = append(keys, CallKey(id))
 		}
 	})
@@ -203,7 +203,7 @@ func (h *history) turn(i int) (*memory.Turn, error) {
 		if t := h.turns[key]; t != nil && !t.Ambiguous {
 			return t, nil
 		}
-		lost = lost || strings.HasPrefix(key, CallKey(WroteID))
+		lost = lost || strings.HasPrefix(key, CallKey(WroteID)) || strings.HasPrefix(key, CallKey(wrote))
 	}
 	if lost {
 		return nil, h.lost(i)

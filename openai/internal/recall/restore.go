@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -16,21 +17,30 @@ import (
 // Ids of the client's calls, where we keep something that belongs to them. The
 // prefix says whether a call ran that may have changed something: should the
 // record be lost, nothing may run twice. They begin like OpenAI's: Droid gives others
-// ids of its own, which end after 24 characters of ours.
+// ids of its own, which end after 24 characters of ours. Those in stores and histories of
+// earlier versions begin with what is behind that, and are as good.
 const (
-	ReadID  = "call_dragoman0"
-	WroteID = "call_dragoman1"
-)
+	ReadID  = likeOpenAI + read
+	WroteID = likeOpenAI + wrote
 
-// ours is what both begin with.
-var ours = []byte(ReadID[:len(ReadID)-1])
+	likeOpenAI  = "call_"
+	ours        = "dragoman"
+	read, wrote = ours + "0", ours + "1"
+)
 
 // random is how many characters of such an id are: 110 bits.
 const random = 22
 
+// Names reports whether an id of a call begins as ours do.
+func Names(id string) bool {
+	id = strings.TrimPrefix(id, likeOpenAI)
+	return strings.HasPrefix(id, read) || strings.HasPrefix(id, wrote)
+}
+
 // minted reports whether an id of a call is one of ours.
 func minted(id []byte) bool {
-	return len(id) == len(ReadID)+random && (bytes.HasPrefix(id, []byte(ReadID)) || bytes.HasPrefix(id, []byte(WroteID)))
+	id = bytes.TrimPrefix(id, []byte(likeOpenAI))
+	return len(id) == len(read)+random && (bytes.HasPrefix(id, []byte(read)) || bytes.HasPrefix(id, []byte(wrote)))
 }
 
 // CallKey is the key under which a turn is kept that a call of the client's belongs to.

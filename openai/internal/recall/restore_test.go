@@ -382,3 +382,19 @@ func TestCallKeys(t *testing.T) {
 		t.Errorf("a call of somebody else's costs %v allocations", n)
 	}
 }
+
+// What an earlier version kept is found by the ids that it gave, and what it lost does not run
+// twice.
+func TestIDsOfEarlierVersions(t *testing.T) {
+	for id, lost := range map[string]bool{read + strings.Repeat("A", random): false, wrote + strings.Repeat("A", random): true} {
+		o := object(t, `{"role":"assistant","tool_calls":[{"id":"`+id+`"}]}`)
+		keys := appendCallKeys(nil, o)
+		if !slices.Equal(keys, []string{CallKey(id)}) || !Names(id) {
+			t.Errorf("%s: %q", id, keys)
+		}
+		h := &history{keys: [][]string{keys}, objects: []*rawjson.Object{o}}
+		if _, err := h.turn(0); (err != nil) != lost {
+			t.Errorf("%s, lost: %v", id, err)
+		}
+	}
+}
