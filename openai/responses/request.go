@@ -59,6 +59,7 @@ type Request struct {
 
 	turn   string // what client_metadata says that the request is part of; empty for nothing
 	beside bool   // see [Request.Beside]
+	codex  bool   // client_metadata is that of Codex
 
 	threshold int // from how many tokens on the history is compacted; 0 for never
 }
@@ -330,6 +331,27 @@ func (r *Request) NamesTurn() bool { return r.turn != "" }
 // is (client_metadata).
 func (r *Request) Beside() bool { return r.beside }
 
+// Plans reports whether Codex is in its plan mode, in which nothing is to be changed yet. It
+// tells its model the mode that it is in by a developer's message, and what it says last holds.
+func (r *Request) Plans() bool {
+	if !r.codex {
+		return false
+	}
+	for _, item := range slices.Backward(r.items) {
+		if role, _ := rawjson.String(rawjson.Get(item, "role")); role != "developer" {
+			continue
+		}
+		parts, _ := rawjson.Elements(rawjson.Get(item, "content"))
+		for _, part := range slices.Backward(parts) {
+			said, _ := rawjson.String(rawjson.Get(part, "text"))
+			if mode, ok := strings.CutPrefix(said, "<collaboration_mode>"); ok {
+				return strings.HasPrefix(strings.TrimSpace(mode), "# Plan Mode")
+			}
+		}
+	}
+	return false
+}
+
 // readClient reads what Codex says of a request. Others say what they want there.
 func (r *Request) readClient() error {
 	said, err := rawjson.ParseObject(r.object.Get("client_metadata"))
@@ -341,6 +363,7 @@ func (r *Request) readClient() error {
 	if err != nil {
 		return nil
 	}
+	r.codex = true
 	switch stringOf(thread, "thread_source") {
 	case "thread_title", "guardian_review", "memory_consolidation":
 		r.beside = true

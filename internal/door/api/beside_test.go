@@ -69,6 +69,42 @@ func TestClaudeCodePlans(t *testing.T) {
 	}
 }
 
+// In Codex's plan mode, too, which is the one that a developer's message told of last; nobody
+// else's words are taken for it, nor those of a client that is not Codex.
+func TestCodexPlans(t *testing.T) {
+	up := &recorder{}
+	d := open(t, nil, up.model(t, "m"))
+	const (
+		codex = `{"x-codex-turn-metadata":"{\"thread_source\":\"user\"}"}`
+		plan  = `"<collaboration_mode># Plan Mode (Conversational)\n\nNothing is changed."`
+		act   = `"<collaboration_mode># Collaboration Mode: Default\n\nYou are now in Default mode."`
+	)
+	message := func(role string, texts ...string) string {
+		for i, text := range texts {
+			texts[i] = `{"type":"input_text","text":` + text + `}`
+		}
+		return `{"type":"message","role":"` + role + `","content":[` + strings.Join(texts, ",") + `]}`
+	}
+	for _, tt := range []struct {
+		name, client, input string
+		all                 bool
+	}{
+		{"plans", codex, message("developer", `"Skills"`, plan) + `,` + message("user", `"Hi"`), false},
+		{"plans by now", codex, message("developer", act) + `,` + message("user", `"Hi"`) + `,` + message("developer", plan) + `,` + message("user", act), false},
+		{"no longer plans", codex, message("developer", plan) + `,` + message("user", `"Hi"`) + `,` + message("developer", act, `"More"`) + `,` + message("user", plan), true},
+		{"says nothing", codex, message("user", plan), true},
+		{"is not Codex", `{}`, message("developer", plan) + `,` + message("user", `"Hi"`), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := d.do("POST", "/v1/responses", `{"model":"m","input":[`+tt.input+`],"client_metadata":`+tt.client+`,"tools":[{"type":"function","name":"exec_command","parameters":{"type":"object"}}]}`)
+			got := up.last(t).body
+			if !strings.Contains(got, "weather__get") || !strings.Contains(got, "exec_command") || strings.Contains(got, "weather__warn") != tt.all || (a.header.Get("X-Dragoman-Tools") == "") != tt.all {
+				t.Errorf("%q, sent %s", a.header.Get("X-Dragoman-Tools"), got)
+			}
+		})
+	}
+}
+
 // What Codex asks in threads that it begins by itself gets none of our tools, be there some
 // of its own; a turn of a person's, of an agent of its own, and a summary have them.
 func TestCodexBeside(t *testing.T) {

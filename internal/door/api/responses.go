@@ -140,7 +140,7 @@ type responsesAsking struct {
 
 func (q responsesAsking) about() about {
 	said := about{
-		model: q.Model, stream: q.Stream, session: q.Session(), begun: q.Begun(), servers: q.Servers, search: q.Search(), withhold: q.Withhold(), approves: true, turn: q.NamesTurn(),
+		model: q.Model, stream: q.Stream, session: q.Session(), begun: q.Begun(), servers: q.Servers, search: q.Search(), withhold: q.Withhold(), approves: true, turn: q.NamesTurn(), reads: q.Plans(),
 	}
 	if q.Beside() {
 		said.beside = "Codex"
