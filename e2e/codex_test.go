@@ -314,6 +314,15 @@ func TestCodexCompacts(t *testing.T) {
 	if !slices.Equal(f.Texts, []string{"One."}) || len(f.Fails) != 0 {
 		t.Errorf("Codex says %+v", f)
 	}
+	summary := up.last()
+	for _, r := range up.all() {
+		if strings.Contains(r.told("user"), "SAY SAY One.") {
+			summary = r
+		}
+	}
+	if len(summary.Tools) > 0 || !strings.Contains(summary.told("tool"), "kept") {
+		t.Errorf("for a summary the model is offered %s and sees %s", summary.names(), summary.Raw)
+	}
 	f = c.resume(f.Thread, "CALL tools__again\nSAY Two.", shorten...)
 	if !slices.Equal(f.Texts, []string{"Two."}) || len(f.Fails) != 0 {
 		t.Errorf("after the summary Codex says %+v", f)

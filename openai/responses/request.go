@@ -325,10 +325,10 @@ func (r *Request) beganAs() string {
 // no header that says so.
 func (r *Request) NamesTurn() bool { return r.turn != "" }
 
-// Beside reports whether Codex asks the request beside its conversation, in a thread that
-// it begins by itself and keeps its own MCP servers from: for a title, to review whether a
-// call may be made, to tidy its memories. Codex says with each request for what the thread
-// is (client_metadata).
+// Beside reports whether Codex asks the request beside its conversation: for a summary, for
+// which it has no tools itself, or in a thread that it begins by itself and keeps its own MCP
+// servers from: for a title, to review whether a call may be made, to tidy its memories. Codex
+// says with each request what it is and for what the thread is (client_metadata).
 func (r *Request) Beside() bool { return r.beside }
 
 // Plans reports whether Codex is in its plan mode, in which nothing is to be changed yet. It
@@ -366,6 +366,9 @@ func (r *Request) readClient() error {
 	r.codex = true
 	switch stringOf(thread, "thread_source") {
 	case "thread_title", "guardian_review", "memory_consolidation":
+		r.beside = true
+	}
+	if stringOf(thread, "request_kind") == "compaction" {
 		r.beside = true
 	}
 	return nil

@@ -106,7 +106,7 @@ func TestCodexPlans(t *testing.T) {
 }
 
 // What Codex asks in threads that it begins by itself gets none of our tools, be there some
-// of its own; a turn of a person's, of an agent of its own, and a summary have them.
+// of its own, nor does a summary; a turn of a person's and of an agent of its own have them.
 func TestCodexBeside(t *testing.T) {
 	up := &recorder{}
 	d := open(t, nil, up.model(t, "m"))
@@ -119,7 +119,7 @@ func TestCodexBeside(t *testing.T) {
 		{`{"request_kind":"turn","thread_source":"memory_consolidation"}`, `"tools":[]`, false},
 		{`{"request_kind":"turn","thread_source":"thread_title"}`, `"tools":[{"type":"mcp","server_label":"weather","require_approval":"never"}]`, true},
 		{`{"request_kind":"turn","thread_source":"user"}`, `"tools":[]`, true},
-		{`{"request_kind":"compaction","thread_source":"user"}`, `"tools":[]`, true},
+		{`{"request_kind":"compaction","thread_source":"user"}`, `"tools":[]`, false},
 		{`{"request_kind":"turn","thread_source":"subagent"}`, `"tools":[]`, true},
 		{`thread_title`, `"tools":[]`, true},
 		{`{}`, `"tools":[]`, true},
