@@ -355,15 +355,12 @@ func (c *Conversation) Answer(ctx context.Context, results []dragoman.Result) er
 	if c.thread.Resumed() {
 		c.thread.KeepResumed(ctx, c.pending)
 	}
+	if closed { // else it stays open until the client returns
+		c.pending = nil // before the client may turn out to have left: it is in the history
+	}
 	if c.request.Stream {
-		if err := c.out.Flush(); err != nil {
-			return err
-		}
+		return c.out.Flush()
 	}
-	if !closed {
-		return nil // it stays open until the client returns
-	}
-	c.pending = nil
 	return nil
 }
 
