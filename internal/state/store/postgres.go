@@ -124,11 +124,14 @@ func (p *postgres) read(ctx context.Context, fn func(*Tx) error) error {
 	} else {
 		err = explained(err)
 	}
-	if err != nil && ctx.Err() == nil && (reading.Err() == context.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded)) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errBrief) && (reading.Err() == context.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded)) {
 		p.silent.Store(true)
 	}
 	return err
 }
+
+// errBrief is why one that reads waited no longer. It is no news of the database.
+var errBrief = fmt.Errorf("it has not answered for some time: %w", context.DeadlineExceeded)
 
 // beginSoon begins a transaction, for which there is less time while the database answers
 // nobody and somebody else waits for it already.
@@ -142,13 +145,13 @@ func (p *postgres) beginSoon(ctx context.Context, cancel func()) (*sql.Tx, error
 	}
 	brief := time.AfterFunc(pgBrief, cancel)
 	tx, err := p.beginRead(ctx)
-	if !brief.Stop() && ctx.Err() == context.Canceled {
-		if err == nil {
-			_ = tx.Rollback()
-		}
-		return nil, fmt.Errorf("it has not answered for some time: %w", context.DeadlineExceeded)
+	if brief.Stop() {
+		return tx, err
 	}
-	return tx, err
+	if err == nil {
+		_ = tx.Rollback() // ctx ends, if it has not yet
+	}
+	return nil, errBrief
 }
 
 // beginRead begins a transaction. Connections that were lost while nobody used them are

@@ -181,6 +181,45 @@ func TestSilent(t *testing.T) {
 	}
 }
 
+// TestBrief: one that waited briefly, and only found others before it, has no news of the
+// database; and one that began just as its time was over has no transaction that ends at once.
+func TestBrief(t *testing.T) {
+	cable, url := pgtest.Lay(t, pgtest.URL(t))
+	db := made(t, url)
+	p := db.on.(*postgres)
+	p.reading.SetMaxOpenConns(1)
+	busy, done, over := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		over <- db.Read(t.Context(), func(*Tx) error { close(busy); <-done; return nil })
+	}()
+	<-busy
+	p.silent.Store(true) // as another one left it that took all of its time
+	p.tried.Store(true)  // and somebody waits already
+	late := make(chan error)
+	go func() { late <- db.Read(t.Context(), func(*Tx) error { return nil }) }()
+	for p.reading.Stats().WaitCount == 0 {
+		runtime.Gosched()
+	}
+	p.silent.Store(false) // who has begun meanwhile
+	if err := <-late; !errors.Is(err, context.DeadlineExceeded) || p.silent.Load() {
+		t.Errorf("%v, and the database is taken to answer nobody: %t", err, p.silent.Load())
+	}
+	close(done)
+	if err := <-over; err != nil {
+		t.Fatal(err)
+	}
+
+	p.silent.Store(true)
+	cable.Hold(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tx, err := p.beginSoon(ctx, func() { cable.Hold(false); <-t.Context().Done() })
+	if err == nil {
+		_ = tx.Rollback()
+		t.Error("it has a transaction, whose context is about to end")
+	}
+}
+
 // TestLost: connections that end as soon as they are used again, all at once, as where the
 // database has crashed in between, fail nobody.
 func TestLost(t *testing.T) {
