@@ -106,17 +106,18 @@ func (t *gated) goOn(ctx context.Context, call dragoman.Call, p passage) (dragom
 	r.Verdict, r.Rule = v.Effect.String(), v.Rule
 	ends := v.Effect == policy.Deny || v.Effect == policy.Ask && !t.satisfied(ctx, p.approval, v)
 	if problem, err := t.nextLeg(ctx, r, &call, p.leg, ends); problem != nil {
-		if errors.Is(problem, errLegSpent) {
+		switch {
+		case errors.Is(problem, errLegSpent):
 			r.Verdict, r.Rule = audit.Deny, policy.RuleInvalid
+		case errors.Is(problem, errUnwritten):
+			t.giveUp(ctx, call)
 		}
 		res := t.denied(r, problem)
 		res.Ran = answers.Ran
 		return res, err
 	}
 	if ends {
-		call.Answers.Gone = true
-		ended, _ := t.tools.Call(ctx, call)
-		t.read(ctx, &call, &ended)
+		t.giveUp(ctx, call)
 		problem := v.Problem()
 		if problem == nil {
 			problem = &dragoman.Problem{Code: dragoman.CodeDenied, Message: v.Reason + " The call had begun without, and was given up."}
@@ -126,6 +127,15 @@ func (t *gated) goOn(ctx context.Context, call dragoman.Call, p passage) (dragom
 		return res, nil
 	}
 	return t.run(ctx, call, r)
+}
+
+// giveUp tells the server that nobody will answer what it asks in a call.
+func (t *gated) giveUp(ctx context.Context, call dragoman.Call) {
+	call.Answers.Gone = true
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	ended, _ := t.tools.Call(ctx, call)
+	t.read(ctx, &call, &ended)
 }
 
 // nextLeg uses the leg that a call goes on with, or ends with; empty for one that may go

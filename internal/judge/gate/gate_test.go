@@ -491,7 +491,7 @@ func TestApprovedCallAsks(t *testing.T) {
 }
 
 // A call that has begun and cannot be written down any more when its answers come may have
-// taken effect: nobody is told that it did not run.
+// taken effect: nobody is told that it did not run, and its server waits for them no longer.
 func TestAnswersWithoutALog(t *testing.T) {
 	p := at(t)
 	call := p.call("ask", `{}`)
@@ -513,6 +513,9 @@ func TestAnswersWithoutALog(t *testing.T) {
 	res = p.run(last)
 	if code(res) != dragoman.CodeUnknownOutcome || res.Ran != dragoman.RanMaybe || res.Problem.RetryAfter != 0 || strings.Contains(res.Problem.Message, "did not run") || p.inner.Ran("ask") != began {
 		t.Errorf("%+v; it ran %d times more", res, p.inner.Ran("ask")-began)
+	}
+	if n := p.inner.Gone(); n != 1 {
+		t.Errorf("%d questions were taken back at the server", n)
 	}
 }
 

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -40,6 +41,9 @@ func endedBefore() *dragoman.Problem {
 	return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "The conversation ended before this call was made."}
 }
 
+// errUnwritten is why a call that had begun did not go on.
+var errUnwritten = errors.New("it could not be written down that a call goes on")
+
 // unwritten says why nothing is done that could not be written down. earlier is what a call
 // that was to go on has done until then.
 func (g *Gate) unwritten(ctx context.Context, r audit.Record, earlier dragoman.Ran, err error) *dragoman.Problem {
@@ -52,7 +56,7 @@ func (g *Gate) unwritten(ctx context.Context, r audit.Record, earlier dragoman.R
 	if earlier != dragoman.RanNot {
 		// Nobody may think that it can be made again: it has begun.
 		g.o.Log.Error("a call did not go on, because it could not be written down", "server", r.Server, "tool", r.Target, "error", err)
-		return &dragoman.Problem{Code: dragoman.CodeUnknownOutcome, Message: "The gateway cannot write down that the call goes on with the answers, so it was not continued. It may or may not have taken effect: check before you repeat it.", Err: err}
+		return &dragoman.Problem{Code: dragoman.CodeUnknownOutcome, Message: "The gateway cannot write down that the call goes on with the answers, so it was not continued. It may or may not have taken effect: check before you repeat it.", Err: fmt.Errorf("%w: %w", errUnwritten, err)}
 	}
 	g.o.Log.Error("a call did not run, because it could not be written down", "server", r.Server, "tool", r.Target, "error", err)
 	p := &dragoman.Problem{Code: dragoman.CodeInternal, Message: "The gateway cannot write down what is done, so nothing that may change something runs now. The call did not run.", RetryAfter: time.Minute, Err: err}
