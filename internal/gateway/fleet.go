@@ -36,6 +36,7 @@ func (g *Gateway) join(first *setup) (err error) {
 		g.ledger.Audit.Of(g.node.ID(), g.o.Version)
 	}
 	if g.node != nil {
+		g.vault.Ring().Share(g.node.Ahead)
 		g.mail = mail.New(g.ledger.DB, g.vault, g.node)
 		g.clients = mcpsession.New(g.ledger.DB, g.vault, g.mail)
 	} else {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/state/mail"
 	"github.com/dragoman-mcp/dragoman/internal/state/nodes"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
@@ -40,6 +42,21 @@ func standings(t *testing.T, db *store.DB) (all []nodes.Standing) {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// TestReplicaClocks: what one replica has sealed for a time ends by the database's clock, and not
+// by that of the machine that opens it.
+func TestReplicaClocks(t *testing.T) {
+	url := pgtest.URL(t)
+	pgtest.SQL(t, url, "CREATE SCHEMA late; CREATE FUNCTION late.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$ SELECT pg_catalog.clock_timestamp() - interval '10 min' $$")
+	right, ahead := replica(t, url, nil), replica(t, url+"&search_path=public,late,pg_catalog", nil)
+	sealed := right.seals().Close(seal.Continuation, nil, []byte("x"), time.Now().Add(-5*time.Minute))
+	if _, err := right.seals().Open(seal.Continuation, nil, sealed); !errors.Is(err, seal.ErrExpired) {
+		t.Errorf("by the right clock: %v", err)
+	}
+	if _, err := ahead.seals().Open(seal.Continuation, nil, sealed); err != nil {
+		t.Errorf("by one of 10 minutes before, which is told so: %v", err)
+	}
 }
 
 // TestReplicas: gateways on one database know of each other and reach each other, and one

@@ -140,7 +140,7 @@ type sentAsks struct {
 	State     []byte
 	After     time.Duration
 	Held      bool
-	Expires   time.Time
+	Left      time.Duration // until they are void, since clocks differ; zero for never
 }
 
 type sentQuestion struct {
@@ -156,7 +156,10 @@ func encodeResult(res *dragoman.Result, err error) []byte {
 		s.Problem = &sentProblem{p.Code, p.Message, p.AuditID, p.Fields, p.RetryAfter, encodeError(p.Err)}
 	}
 	if a := res.Asks; a != nil {
-		s.Asks = &sentAsks{State: a.State, After: a.After, Held: a.Held, Expires: a.Expires}
+		s.Asks = &sentAsks{State: a.State, After: a.After, Held: a.Held}
+		if !a.Expires.IsZero() {
+			s.Asks.Left = max(1, time.Until(a.Expires))
+		}
 		for _, q := range a.Questions {
 			s.Asks.Questions = append(s.Asks.Questions, sentQuestion{q.Key, q.Server, q.Kind, q.Operator, q.Params})
 		}
@@ -195,7 +198,10 @@ func decodeResult(body []byte) (res dragoman.Result, err error) {
 		res.Problem = &dragoman.Problem{Code: p.Code, Message: p.Message, AuditID: p.AuditID, Fields: p.Fields, RetryAfter: p.RetryAfter, Err: p.Err.decode()}
 	}
 	if a := s.Asks; a != nil {
-		res.Asks = &dragoman.Asks{State: a.State, After: a.After, Held: a.Held, Expires: a.Expires}
+		res.Asks = &dragoman.Asks{State: a.State, After: a.After, Held: a.Held}
+		if a.Left > 0 {
+			res.Asks.Expires = time.Now().Add(a.Left)
+		}
 		for _, q := range a.Questions {
 			res.Asks.Questions = append(res.Asks.Questions, dragoman.Question{Key: q.Key, Server: q.Server, Kind: q.Kind, Operator: q.Operator, Params: q.Params})
 		}

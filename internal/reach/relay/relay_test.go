@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
@@ -136,6 +138,27 @@ func (k *tasker) Call(ctx context.Context, call dragoman.Call) (dragoman.Result,
 		return dragoman.Result{Ran: dragoman.RanYes, Problem: &dragoman.Problem{Code: dragoman.CodeProtocol, Message: "no", Err: err}}, nil
 	}
 	return dragoman.Result{Content: json.RawMessage(`{"taskId":"` + k.name + `.1","by":"` + k.name + `"}`), Ran: dragoman.RanYes}, nil
+}
+
+// TestRelayClocks: questions stand for as long at a replica whose clock is another one.
+func TestRelayClocks(t *testing.T) {
+	for _, stand := range []time.Duration{0, time.Minute} {
+		var sent []byte
+		synctest.Test(t, func(*testing.T) { // where it is the year 2000
+			asks := dragoman.Asks{State: []byte("s")}
+			if stand > 0 {
+				asks.Expires = time.Now().Add(stand)
+			}
+			sent = encodeResult(&dragoman.Result{Asks: &asks}, nil)
+		})
+		res, err := decodeResult(sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end := res.Asks.Expires; end.IsZero() != (stand == 0) || stand > 0 && (time.Until(end)-stand).Abs() > stand/2 {
+			t.Errorf("questions that stand for %s do so until %s", stand, end)
+		}
+	}
 }
 
 // TestRelaysTasks: a task is asked about at the replica whose server has it, whichever is

@@ -49,7 +49,7 @@ type Node struct {
 	number int64
 	info   atomic.Pointer[Info]
 	alive  atomic.Int64 // how many live, itself included, as it saw last
-	ahead  atomic.Int64 // how far this machine's clock was before the database's, in microseconds
+	ahead  atomic.Int64 // how far this machine's clock was before the database's; a time.Duration
 	left   atomic.Bool
 
 	mu     sync.Mutex
@@ -71,6 +71,7 @@ func Join(ctx context.Context, db *store.DB, info Info) (*Node, error) {
 func join(ctx context.Context, db *store.DB, info Info, now func(*store.Tx) (time.Time, error)) (*Node, error) {
 	n := &Node{db: db, clock: time.Now, now: now}
 	n.info.Store(&info)
+	began := n.clock()
 	err := db.Write(ctx, func(tx *store.Tx) (err error) {
 		if _, err := tx.Exec("INSERT INTO node_numbers (id, last) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET last = node_numbers.last + 1"); err != nil {
 			return err
@@ -78,7 +79,7 @@ func join(ctx context.Context, db *store.DB, info Info, now func(*store.Tx) (tim
 		if err := tx.Row("SELECT last FROM node_numbers WHERE id = 1", nil, &n.number); err != nil {
 			return err
 		}
-		n.said, err = n.beat(tx)
+		n.said, err = n.beat(tx, began)
 		return err
 	})
 	if err != nil {
@@ -105,6 +106,15 @@ func (n *Node) Count() int {
 		return 1
 	}
 	return int(max(1, n.alive.Load()))
+}
+
+// Ahead returns how far this machine's clock is before the database's, as it was when the node
+// last said that it lives; it is negative behind it. Less than what that took is not seen.
+func (n *Node) Ahead() time.Duration {
+	if n == nil {
+		return 0
+	}
+	return time.Duration(n.ahead.Load())
 }
 
 // Use says that another configuration is in effect, from the next beat on.
@@ -159,11 +169,11 @@ func (n *Node) Keep(ctx context.Context, log *slog.Logger) {
 // tellClock says to log that this machine's clock differs from the database's by more than
 // [Skew], and that it does no more, once each. It reports whether it differs.
 func (n *Node) tellClock(log *slog.Logger, said bool) bool {
-	ahead := time.Duration(n.ahead.Load()) * time.Microsecond
+	ahead := n.Ahead()
 	wrong := ahead.Abs() > Skew
 	switch {
 	case wrong && !said:
-		log.Warn("the clock of this machine is not the database's, so that what replicas give each other for a time, such as a question that waits for its answer, ends early or late: set it by NTP", "node", n.ID(), "ahead", ahead.Round(time.Millisecond))
+		log.Warn("the clock of this machine is not the database's, so that access tokens, and what else names a time, may end early or late here: set it by NTP", "node", n.ID(), "ahead", ahead.Round(time.Millisecond))
 	case !wrong && said:
 		log.Info("the clock of this machine is the database's again", "node", n.ID())
 	}
@@ -181,7 +191,7 @@ func (n *Node) Beat(ctx context.Context) error {
 		if n.left.Load() {
 			return nil
 		}
-		now, err = n.beat(tx)
+		now, err = n.beat(tx, began)
 		return err
 	})
 	n.mu.Lock()
@@ -200,13 +210,14 @@ func (n *Node) Beat(ctx context.Context) error {
 func (n *Node) stalls(began time.Time) bool { return n.clock().Sub(began) > Lease-2*Every }
 
 // beat writes the node's row, removes those that are long dead, counts the living, and
-// returns the time.
-func (n *Node) beat(tx *store.Tx) (now time.Time, err error) {
+// returns the time. began is when it was asked for that.
+func (n *Node) beat(tx *store.Tx, began time.Time) (now time.Time, err error) {
 	if now, err = n.now(tx); err != nil {
 		return now, err
 	}
-	ahead := n.clock().Sub(now).Microseconds()
-	n.ahead.Store(ahead)
+	off := apart(now, began, n.clock())
+	n.ahead.Store(int64(off))
+	ahead := off.Microseconds()
 	info := n.info.Load()
 	known, err := tx.Exec("UPDATE nodes SET version = $2, setup = $3, address = $4, beat = $5, lease = $6, ahead = $7 WHERE number = $1",
 		n.number, info.Version, info.Setup, info.Address, store.Time(now), store.Time(now.Add(Lease)), ahead)
@@ -226,6 +237,18 @@ func (n *Node) beat(tx *store.Tx) (now time.Time, err error) {
 		_, err = tx.Exec("DELETE FROM nodes WHERE lease <= $1", store.Time(now.Add(-shown)))
 	}
 	return now, err
+}
+
+// apart returns how far a clock is, at least, before one that was asked for its time between
+// two moments of the first: what the answer was late by is nobody's clock.
+func apart(said, began, ended time.Time) time.Duration {
+	switch {
+	case said.Before(began):
+		return began.Sub(said)
+	case said.After(ended):
+		return ended.Sub(said)
+	}
+	return 0
 }
 
 // enter makes the node's row. Where the database has lost the last of what was written, on a

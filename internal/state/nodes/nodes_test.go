@@ -229,6 +229,25 @@ func TestNodeClocks(t *testing.T) {
 	}
 }
 
+// TestNodeOfSlowDatabase: a database that was long in answering says nothing about a clock.
+func TestNodeOfSlowDatabase(t *testing.T) {
+	at := time.Now()
+	slow := func(tx *store.Tx) (time.Time, error) {
+		now, err := tx.Now()
+		at = at.Add(time.Minute)
+		return now, err
+	}
+	n, err := join(t.Context(), open(t, filepath.Join(t.TempDir(), "dragoman.db")), Info{}, slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.clock = func() time.Time { return at }
+	at = time.Now()
+	if err := n.Beat(t.Context()); err != nil || n.Ahead().Abs() > Skew {
+		t.Errorf("ahead by %s, %v", n.Ahead(), err)
+	}
+}
+
 // TestNodeTellsItsClock: the log of the machine whose clock is wrong says so, once.
 func TestNodeTellsItsClock(t *testing.T) {
 	n, err := Join(t.Context(), open(t, filepath.Join(t.TempDir(), "dragoman.db")), Info{})

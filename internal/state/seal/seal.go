@@ -89,6 +89,7 @@ type Ring struct {
 	mu    sync.RWMutex
 	keys  []Key // the first one seals
 	boxes map[box]cipher.AEAD
+	ahead func() time.Duration // of the clock by which seals end; nil where that is this machine's
 }
 
 // A box is what seals for one purpose with one key.
@@ -116,6 +117,25 @@ func (r *Ring) Set(keys ...Key) {
 	r.keys, r.boxes = slices.Clone(keys), map[box]cipher.AEAD{}
 }
 
+// Share says how far this machine's clock is before one that all have who share the keys: from
+// then on seals end by that one, whoever opens them.
+func (r *Ring) Share(ahead func() time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ahead = ahead
+}
+
+// shared returns a time of this machine's clock by the one that all have.
+func (r *Ring) shared(t time.Time) time.Time {
+	r.mu.RLock()
+	ahead := r.ahead
+	r.mu.RUnlock()
+	if ahead == nil {
+		return t
+	}
+	return t.Add(-ahead())
+}
+
 // The layout of what is sealed: the format, the key's ID, a nonce, and sealed the end of
 // its time in milliseconds since 1970 with what it holds.
 const (
@@ -131,7 +151,7 @@ const (
 const Overhead = head + expirySize + 16
 
 // Close seals plain for a purpose, bound to what [Bind] made of its owner and target. It
-// can be opened until expires, or for the life of the purpose where that ends sooner or
+// can be opened until expires, by this machine's clock, or for the life of the purpose where that ends sooner or
 // expires is zero.
 func (r *Ring) Close(p Purpose, bound, plain []byte, expires time.Time) []byte {
 	if latest := time.Now().Add(p.Life); expires.IsZero() || expires.After(latest) {
@@ -145,7 +165,7 @@ func (r *Ring) Close(p Purpose, bound, plain []byte, expires time.Time) []byte {
 	out[0] = format
 	binary.BigEndian.PutUint32(out[idAt:], key.ID)
 	_, _ = rand.Read(out[nonceAt:head])
-	inside := binary.BigEndian.AppendUint64(make([]byte, 0, expirySize+len(plain)), uint64(expires.UnixMilli()))
+	inside := binary.BigEndian.AppendUint64(make([]byte, 0, expirySize+len(plain)), uint64(r.shared(expires).UnixMilli()))
 	return aead.Seal(out, out[nonceAt:head], append(inside, plain...), bound)
 }
 
@@ -170,7 +190,7 @@ func (r *Ring) Open(p Purpose, bound, sealed []byte) (plain []byte, err error) {
 	if err != nil {
 		return nil, ErrForged
 	}
-	if time.Now().UnixMilli() > int64(binary.BigEndian.Uint64(inside)) {
+	if r.shared(time.Now()).UnixMilli() > int64(binary.BigEndian.Uint64(inside)) {
 		return nil, ErrExpired
 	}
 	return inside[expirySize:], nil

@@ -83,6 +83,32 @@ func TestLife(t *testing.T) {
 	}
 }
 
+// TestClocks: what is sealed at one machine is good for as long at another, whichever of their
+// clocks is the wrong one.
+func TestClocks(t *testing.T) {
+	const off, life = 10 * time.Minute, 5 * time.Minute
+	for _, wrong := range []string{"opens", "closes"} {
+		synctest.Test(t, func(t *testing.T) {
+			key := NewKey()
+			closes, opens := New(key), New(key)
+			if wrong == "opens" {
+				opens.Share(func() time.Duration { return off })
+			} else {
+				closes.Share(func() time.Duration { return -off })
+			}
+			sealed := closes.Close(Continuation, nil, []byte("x"), time.Now().Add(life))
+			time.Sleep(off) // now it is the other machine's clock
+			if _, err := opens.Open(Continuation, nil, sealed); err != nil {
+				t.Errorf("the one that %s is wrong: %v", wrong, err)
+			}
+			time.Sleep(life + time.Millisecond)
+			if _, err := opens.Open(Continuation, nil, sealed); !errors.Is(err, ErrExpired) {
+				t.Errorf("the one that %s is wrong, later: %v", wrong, err)
+			}
+		})
+	}
+}
+
 // TestTurn: after a ring is turned the new key seals, and the old one opens until it is
 // taken away.
 func TestTurn(t *testing.T) {
