@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -98,6 +99,26 @@ func TestLeavingIsOver(t *testing.T) {
 		rt.CloseIdleConnections()
 		requests.Store(0)
 	}
+}
+
+// Requests at the same time are refused together, and none is given up while another one waits
+// for the next connection.
+func TestLeavingTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wait, began := plainhttp.Refusals(), time.Now()
+		for range 3 {
+			go func() {
+				for time.Since(began) < 5*time.Second { // until then the server refuses
+					if err := wait(t.Context(), "host"); err != nil {
+						t.Errorf("after %s: %v", time.Since(began), err)
+						return
+					}
+				}
+			}()
+		}
+		synctest.Wait()
+		time.Sleep(time.Minute)
+	})
 }
 
 func trusting(s *httptest.Server) *plainhttp.Transport {

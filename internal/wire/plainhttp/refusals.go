@@ -79,12 +79,13 @@ func (r *refusals) wait(ctx context.Context, host string) error {
 		h = &refusing{}
 		r.hosts[host] = h
 	}
-	if enough := h.n == len(pauses); enough {
+	switch {
+	case now.Before(h.until): // as somebody else does already
+	case h.n == len(pauses):
 		h.until = now
 		r.mu.Unlock()
 		return errLeaving
-	}
-	if !now.Before(h.until) {
+	default:
 		h.until = now.Add(pauses[h.n])
 		h.n++
 	}
