@@ -194,7 +194,7 @@ type HTTP struct {
 	AnswerTimeout time.Duration `yaml:"answer_timeout" doc:"Time in which a client must take the next 64 KiB of an answer."`
 	DrainTimeout  time.Duration `yaml:"drain_timeout" doc:"Time that running requests have to finish when the gateway stops."`
 	// MaxConnections is counted over all addresses: before a proxy all have one.
-	MaxConnections int `yaml:"max_connections" max:"1000000" doc:"Connections of clients at a time; further ones wait for their turn. Default: three quarters of the files that the process may open, so that the rest is there for servers and models."`
+	MaxConnections int `yaml:"max_connections" max:"1000000" doc:"Connections of clients at a time; further ones wait for their turn, and take the room of one that has had no request for two minutes. Default: three quarters of the files that the process may open, so that the rest is there for servers and models."`
 }
 
 // Log says what is written to standard error.

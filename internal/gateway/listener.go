@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"container/list"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -26,34 +28,82 @@ func (l thrifty) Accept() (net.Conn, error) {
 // may open, and servers and models could not be reached any more.
 type limitedListener struct {
 	net.Listener
-	limit func() int // is asked for each connection; 0 is any number
-	full  func()     // is called when a connection has to wait
+	limit func() int    // is asked for each connection; 0 is any number
+	full  func()        // is called when a connection has to wait
+	spare time.Duration // how long a connection is idle until others may have its room
 
 	mu   sync.Mutex
 	open int
-	left chan struct{} // closed when a connection has ended, and made anew
+	left chan struct{}              // closed when a connection has ended, and made anew
+	idle list.List                  // idleConn: those without a request, that for which it is longest in front
+	at   map[net.Conn]*list.Element // where they are in it
 
 	once   sync.Once
 	closed chan struct{}
 }
 
-// limited returns l with a limit.
-func limited(l net.Listener, limit func() int, full func()) net.Listener {
-	return &limitedListener{Listener: l, limit: limit, full: full, left: make(chan struct{}), closed: make(chan struct{})}
+// An idleConn is a connection without a request.
+type idleConn struct {
+	conn  net.Conn
+	since time.Time
 }
 
-// lookEvery is how often it is looked whether there is a higher limit, while a connection
-// waits.
+// spareAfter is how long a connection without a request is kept where all room is taken.
+const spareAfter = 2 * time.Minute
+
+// limited returns l with a limit. Its server has to tell it of states of connections.
+func limited(l net.Listener, limit func() int, full func()) *limitedListener {
+	return &limitedListener{
+		Listener: l, limit: limit, full: full, spare: spareAfter,
+		left: make(chan struct{}), at: map[net.Conn]*list.Element{}, closed: make(chan struct{}),
+	}
+}
+
+// state is told what a connection does ([http.Server.ConnState]).
+func (l *limitedListener) state(conn net.Conn, does http.ConnState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e := l.at[conn]; e != nil {
+		l.idle.Remove(e)
+		delete(l.at, conn)
+	}
+	if does == http.StateIdle {
+		l.at[conn] = l.idle.PushBack(idleConn{conn, time.Now()})
+	}
+}
+
+// spareOne ends the connection that has been idle for longest, and makes room by that, if it
+// was for long enough.
+func (l *limitedListener) spareOne() bool {
+	l.mu.Lock()
+	var conn net.Conn
+	if e := l.idle.Front(); e != nil && time.Since(e.Value.(idleConn).since) >= l.spare {
+		conn = l.idle.Remove(e).(idleConn).conn
+		delete(l.at, conn)
+	}
+	l.mu.Unlock()
+	if conn != nil {
+		conn.Close()
+	}
+	return conn != nil
+}
+
+// lookEvery is how often it is looked whether there is a higher limit, or a connection that has
+// become spare, while one waits.
 const lookEvery = time.Second
 
 // Accept waits until there is room for a connection, and for one.
 func (l *limitedListener) Accept() (net.Conn, error) {
-	for told := false; ; told = true {
+	for told := false; ; {
 		left, ok := l.enter()
 		if ok {
 			break
 		}
+		if l.spareOne() {
+			continue
+		}
 		if !told {
+			told = true
 			l.full()
 		}
 		look := time.NewTimer(lookEvery)

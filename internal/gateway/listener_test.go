@@ -1,9 +1,13 @@
 package gateway
 
 import (
+	"context"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // No more connections are accepted than there is room for; who waits gets a turn when
@@ -45,4 +49,47 @@ func TestLimitedListener(t *testing.T) {
 		t.Error("accepted after the end")
 	}
 	_, _ = second.Close(), third.Close()
+}
+
+// Whoever comes need not wait for a connection on which nobody asks anything.
+func TestSpareConnections(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		t.Run(protocol, func(t *testing.T) {
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			l := limited(s.Listener, func() int { return 2 }, func() {})
+			l.spare = 0
+			var ended atomic.Int32
+			s.Config.ConnState = func(conn net.Conn, does http.ConnState) {
+				l.state(conn, does)
+				if does == http.StateClosed {
+					ended.Add(1)
+				}
+			}
+			s.Listener, s.EnableHTTP2 = l, protocol == "HTTP/2.0"
+			s.StartTLS()
+			defer s.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			for i := range int32(5) { // clients, who leave their connections open
+				transport := s.Client().Transport.(*http.Transport).Clone()
+				defer transport.CloseIdleConnections()
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := transport.RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Body.Close(); res.Proto != protocol {
+					t.Errorf("by %s", res.Proto)
+				}
+				eventually(t, "this one alone to be idle", func() bool {
+					l.mu.Lock()
+					defer l.mu.Unlock()
+					return ended.Load() == i && l.idle.Len() == 1
+				})
+			}
+		})
+	}
 }

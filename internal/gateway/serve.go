@@ -30,7 +30,7 @@ var errStopping error = &model.Error{
 // gateway keeps its own for later requests, and has to be the first to give them up: where the
 // gateway closes one just as a request is sent on it, the proxy cannot know whether that
 // arrived, and answers 502. Caddy keeps them for 2 minutes, load balancers of clouds for up
-// to 10.
+// to 10. Where all connections that may be are taken, they go earlier: see [spareAfter].
 const idleTimeout = 11 * time.Minute
 
 // Serve listens and serves until ctx ends, then lets running requests finish.
@@ -53,11 +53,13 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	defer paceHeap(time.Now, liveHeap)()
 	requests, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
+	clients := limited(thrifty{listener}, g.maxConnections, g.crowded())
 	server := &http.Server{
 		Handler:           g.Handler(),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ReadHeaderTimeout: g.file.HTTP.HeaderTimeout,
 		IdleTimeout:       idleTimeout,
+		ConnState:         clients.state,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
@@ -75,7 +77,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	}
 	defer g.showMetrics()()
 	failed := make(chan error, 1)
-	go func() { failed <- accept(limited(thrifty{listener}, g.maxConnections, g.crowded())) }()
+	go func() { failed <- accept(clients) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving: %w", err)
