@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"container/list"
 	"net"
 	"net/http"
 	"sync"
@@ -34,18 +33,11 @@ type limitedListener struct {
 
 	mu   sync.Mutex
 	open int
-	left chan struct{}              // closed when a connection has ended, and made anew
-	idle list.List                  // idleConn: those without a request, that for which it is longest in front
-	at   map[net.Conn]*list.Element // where they are in it
+	left chan struct{}           // closed when a connection has ended, and made anew
+	idle map[net.Conn]*time.Time // since when a connection that had a request has none; zero while it has one
 
 	once   sync.Once
 	closed chan struct{}
-}
-
-// An idleConn is a connection without a request.
-type idleConn struct {
-	conn  net.Conn
-	since time.Time
 }
 
 // spareAfter is how long a connection without a request is kept where all room is taken.
@@ -55,20 +47,25 @@ const spareAfter = 2 * time.Minute
 func limited(l net.Listener, limit func() int, full func()) *limitedListener {
 	return &limitedListener{
 		Listener: l, limit: limit, full: full, spare: spareAfter,
-		left: make(chan struct{}), at: map[net.Conn]*list.Element{}, closed: make(chan struct{}),
+		left: make(chan struct{}), idle: map[net.Conn]*time.Time{}, closed: make(chan struct{}),
 	}
 }
 
-// state is told what a connection does ([http.Server.ConnState]).
+// state is told what a connection does ([http.Server.ConnState]), with each request twice.
 func (l *limitedListener) state(conn net.Conn, does http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.at[conn]; e != nil {
-		l.idle.Remove(e)
-		delete(l.at, conn)
-	}
-	if does == http.StateIdle {
-		l.at[conn] = l.idle.PushBack(idleConn{conn, time.Now()})
+	since := l.idle[conn]
+	switch {
+	case does == http.StateClosed || does == http.StateHijacked:
+		delete(l.idle, conn)
+	case does == http.StateIdle && since == nil:
+		now := time.Now()
+		l.idle[conn] = &now
+	case does == http.StateIdle:
+		*since = time.Now()
+	case since != nil:
+		*since = time.Time{}
 	}
 }
 
@@ -77,10 +74,13 @@ func (l *limitedListener) state(conn net.Conn, does http.ConnState) {
 func (l *limitedListener) spareOne() bool {
 	l.mu.Lock()
 	var conn net.Conn
-	if e := l.idle.Front(); e != nil && time.Since(e.Value.(idleConn).since) >= l.spare {
-		conn = l.idle.Remove(e).(idleConn).conn
-		delete(l.at, conn)
+	last := time.Now().Add(-l.spare)
+	for c, since := range l.idle {
+		if !since.IsZero() && !since.After(last) {
+			conn, last = c, *since
+		}
 	}
+	delete(l.idle, conn)
 	l.mu.Unlock()
 	if conn != nil {
 		conn.Close()

@@ -87,7 +87,7 @@ func TestSpareConnections(t *testing.T) {
 				eventually(t, "this one alone to be idle", func() bool {
 					l.mu.Lock()
 					defer l.mu.Unlock()
-					return ended.Load() == i && l.idle.Len() == 1
+					return ended.Load() == i && len(l.idle) == 1
 				})
 			}
 		})
