@@ -15,6 +15,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+	"github.com/dragoman-mcp/dragoman/internal/wire/origin"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/wire/retry"
 )
@@ -231,15 +232,15 @@ var hidden = map[string]bool{
 	"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Connection": true,
 	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
 	"Content-Length": true, "Content-Encoding": true, "Content-Type": true, "Etag": true,
-	"Set-Cookie": true, "Alt-Svc": true, "Strict-Transport-Security": true, "Server": true, "Date": true,
+	"Server": true, "Date": true,
 }
 
 // CopyHeader copies what an upstream's header says about its answer, such as rate
 // limits, and leaves out what it says about its connection, its body and itself, as another
-// gateway of ours does.
+// gateway of ours does, and about everything at its address, which is not ours.
 func CopyHeader(to, from http.Header) {
 	for name, values := range from {
-		if !hidden[name] && !strings.HasPrefix(name, "Access-Control-") && !strings.HasPrefix(name, "X-Dragoman-") {
+		if !hidden[name] && !origin.Wide(name) && !strings.HasPrefix(name, "X-Dragoman-") {
 			to[name] = values
 		}
 	}

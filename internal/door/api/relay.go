@@ -24,6 +24,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/wire/deadline"
+	"github.com/dragoman-mcp/dragoman/internal/wire/origin"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -261,16 +262,6 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 // that is passed on.
 const relayIdle = 5 * time.Minute
 
-// originWide are headers that say something of everything at an address, which is ours: to
-// browsers, among it that they report to somebody else what they ask the console for, as is
-// wanted by what stands in front of many APIs; or, the last ones, tell a proxy in front of us to
-// answer with something of its own.
-var originWide = []string{
-	"Clear-Site-Data", "Strict-Transport-Security", "Set-Cookie", "Alt-Svc",
-	"Nel", "Report-To", "Reporting-Endpoints", "Content-Security-Policy-Report-Only", "Service-Worker-Allowed", "Origin-Agent-Cluster",
-	"X-Accel-Redirect", "X-Sendfile",
-}
-
 // relayedHeader takes out of an upstream's header what is between it and us: its
 // cookies, its word on which web pages may read the answer and, where it is one of
 // us, what it says of itself. We have said ours. A browser would take an answer that is a
@@ -278,11 +269,8 @@ var originWide = []string{
 func relayedHeader(h http.Header) {
 	h.Set("Content-Security-Policy", "sandbox")
 	h.Set("X-Content-Type-Options", "nosniff")
-	for _, name := range originWide {
-		h.Del(name)
-	}
 	for name := range h {
-		if strings.HasPrefix(name, "Access-Control-") || strings.HasPrefix(name, "X-Dragoman-") {
+		if origin.Wide(name) || strings.HasPrefix(name, "X-Dragoman-") {
 			delete(h, name)
 		}
 	}

@@ -482,6 +482,44 @@ func TestRelayKeepsOurHeaders(t *testing.T) {
 	}
 }
 
+// Nor is it for who asks in a conversation, whatever becomes of it.
+func TestConversationsKeepOurHeaders(t *testing.T) {
+	const said = `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hi"}}]}`
+	status := http.StatusOK
+	up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+		for _, name := range []string{
+			"Set-Cookie", "Access-Control-Allow-Origin", "Clear-Site-Data", "Strict-Transport-Security", "Alt-Svc", "Nel", "Report-To",
+			"Reporting-Endpoints", "Content-Security-Policy-Report-Only", "Service-Worker-Allowed", "Origin-Agent-Cluster", "X-Accel-Redirect", "X-Sendfile",
+		} {
+			w.Header().Set(name, "theirs")
+		}
+		w.Header().Set("X-Kept", "yes")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, said)
+	}}
+	chat := up.model(t, "*")
+	chat.Wires = []string{"chat"}
+	d := open(t, nil, chat)
+	for path, body := range map[string]string{
+		"/v1/chat/completions": `{"model":"m","messages":[{"role":"user","content":"Go"}]}`,
+		"/v1/responses":        `{"model":"m","input":"Go"}`,
+		"/v1/messages":         `{"model":"m","max_tokens":100,"messages":[{"role":"user","content":"Go"}]}`,
+	} {
+		for _, status = range []int{200, 400} {
+			a := d.do(http.MethodPost, path, body)
+			if a.status != status || a.header.Get("X-Kept") != "yes" {
+				t.Fatalf("%s: %d %v %s", path, a.status, a.header, a.body)
+			}
+			for name, values := range a.header {
+				if slices.Contains(values, "theirs") {
+					t.Errorf("%s, %d: %s reached the client", path, status, name)
+				}
+			}
+		}
+	}
+}
+
 // TestRelayKeepsOurHeadersBeforeTheAnswer: nor does it say that in front of its answer, and what
 // we say is said all the same.
 func TestRelayKeepsOurHeadersBeforeTheAnswer(t *testing.T) {

@@ -101,3 +101,20 @@ func (g *Guard) Share(w http.ResponseWriter, r *http.Request) (answered bool) {
 	w.WriteHeader(http.StatusNoContent)
 	return true
 }
+
+// wide are headers that say something of everything at an address: to browsers, among it
+// that they report to somebody else what they ask it for, as is wanted by what stands in
+// front of many APIs; or, the last ones, tell a proxy in front of the address to answer with
+// something of its own.
+var wide = map[string]bool{
+	"Clear-Site-Data": true, "Strict-Transport-Security": true, "Set-Cookie": true, "Alt-Svc": true,
+	"Nel": true, "Report-To": true, "Reporting-Endpoints": true, "Content-Security-Policy-Report-Only": true,
+	"Service-Worker-Allowed": true, "Origin-Agent-Cluster": true,
+	"X-Accel-Redirect": true, "X-Sendfile": true,
+}
+
+// Wide reports whether a header of an answer, in its canonical form, is about more than the
+// answer: about everything at the address that it comes from. Whoever passes on the answer
+// of another server does so at an address of their own, and leaves it out, as they do its
+// word on which web pages may read the answer.
+func Wide(name string) bool { return wide[name] || strings.HasPrefix(name, "Access-Control-") }
