@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -306,14 +308,28 @@ func (c *legacyPeer) own(ctx context.Context, v *incomingRequest) (result json.R
 
 var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// maxWatched is how many resources a legacy client can subscribe to.
-const maxWatched = 1000
+// Resources that a legacy client can subscribe to, and what their URIs can have in all. Its
+// subscriptions are held as long as its session, also while it is away.
+const (
+	maxWatched      = 1000
+	maxWatchedBytes = 1 << 20
+)
+
+// canWatch reports whether a client that watches some resources can watch another.
+func canWatch(uri string, watched iter.Seq[string]) bool {
+	n, size := 0, len(uri)
+	for known := range watched {
+		n++
+		size += len(known)
+	}
+	return n < maxWatched && size <= maxWatchedBytes
+}
 
 // watch lets the client hear of changes of a resource, or no more.
 func (c *legacyPeer) watch(host Host, uri string, want bool) error {
 	c.mu.Lock()
 	stop := c.watched[uri]
-	full := len(c.watched) >= maxWatched
+	full := !canWatch(uri, maps.Keys(c.watched))
 	switch {
 	case !want:
 		delete(c.watched, uri)
@@ -334,5 +350,5 @@ func (c *legacyPeer) watch(host Host, uri string, want bool) error {
 	return nil
 }
 
-// errWatchesMuch: the client has subscribed to maxWatched resources.
+// errWatchesMuch: the client has subscribed to as much as it can.
 var errWatchesMuch = &RPCError{Code: codeInternal, Message: "too many subscriptions"}

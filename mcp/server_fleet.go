@@ -346,7 +346,7 @@ func (c *legacyPeer) shareWatched(ctx context.Context, uri string, want bool) er
 	full := false
 	err := c.shared(ctx, func(n *sessionNote) {
 		at := slices.Index(n.Watched, uri)
-		full = want && at < 0 && len(n.Watched) >= maxWatched
+		full = want && at < 0 && !canWatch(uri, slices.Values(n.Watched))
 		switch {
 		case want && at < 0 && !full:
 			n.Watched = append(n.Watched, uri)

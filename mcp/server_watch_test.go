@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -86,5 +87,50 @@ func testSubscriptionsAreBounded(t *testing.T) {
 	heard("r:more", 1)
 	if err := watch("r:0", true); !refused(err) {
 		t.Errorf("one too many again: %v", err)
+	}
+}
+
+// TestSubscribedURIsAreBounded: nor do the URIs that it watches take more than so much, however
+// few they are.
+func TestSubscribedURIsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &watchedHost{lasts: map[string]int{}}
+		c := &legacyPeer{server: &Server{}, watched: map[string]context.CancelFunc{}}
+		c.ctx, c.stop = context.WithCancel(t.Context())
+		defer c.close()
+		half := strings.Repeat("r", maxWatchedBytes/2-1)
+		for i, step := range []struct {
+			uri           string
+			want, refused bool
+		}{
+			{half + "1", true, false},
+			{half + "2", true, false},
+			{"r", true, true},
+			{half + "1", true, false}, // is watched
+			{half + "1", false, false},
+			{"r", true, false},
+			{half + "1", true, true},
+			{strings.Repeat("r", maxWatchedBytes+1), true, true},
+		} {
+			if err := c.watch(h, step.uri, step.want); (err != nil) != step.refused {
+				t.Errorf("step %d: %v", i+1, err)
+			}
+		}
+	})
+}
+
+// TestSharedSubscriptionsAreBounded: nor of those that are written down for other processes.
+func TestSharedSubscriptionsAreBounded(t *testing.T) {
+	c := &legacyPeer{}
+	note := &sessionNote{}
+	c.shared = func(_ context.Context, change func(*sessionNote)) error { change(note); return nil }
+	half := strings.Repeat("r", maxWatchedBytes/2)
+	for i, uri := range []string{half, "r" + half, half, "r"} {
+		if err := c.shareWatched(t.Context(), uri, true); (err != nil) != (i == 1) {
+			t.Errorf("subscription %d: %v", i+1, err)
+		}
+	}
+	if len(note.Watched) != 2 {
+		t.Errorf("%d are written down", len(note.Watched))
 	}
 }
