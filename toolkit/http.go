@@ -2,6 +2,7 @@ package toolkit
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -143,8 +144,7 @@ func (e *eras) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "cannot read the request", http.StatusBadRequest)
 			return
 		}
-		// Strict, so that the SDK cannot read another method than we did.
-		if err := rawjson.Check(body); err != nil {
+		if err := checkMessage(body); err != nil {
 			answerError(w, http.StatusBadRequest, nil, jsonrpc.CodeParseError, "not valid JSON: "+err.Error())
 			return
 		}
@@ -164,6 +164,28 @@ func (e *eras) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e.legacy.ServeHTTP(w, r)
+}
+
+// checkMessage judges a message strictly, so that the SDK cannot read another method than
+// we did. Of a call, the arguments only have to be JSON: the tool judges them as strictly,
+// and tells the model what is wrong, which wrote them. Of a status 400 a model hears
+// nothing, and some clients end their session over it.
+func checkMessage(body []byte) error {
+	err := rawjson.Check(body)
+	if err == nil || !json.Valid(body) {
+		return err
+	}
+	m, notObject := rawjson.ParseObject(body)
+	if notObject != nil {
+		return err
+	}
+	params, notObject := rawjson.ParseObject(m.Get("params"))
+	if method, _ := rawjson.String(m.Get("method")); method != "tools/call" || notObject != nil {
+		return err
+	}
+	params.Set("arguments", []byte("{}"))
+	m.Set("params", params.Bytes())
+	return rawjson.Check(m.Bytes())
 }
 
 // An envelope is what the era of a JSON-RPC message depends on. What is missing

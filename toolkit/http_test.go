@@ -46,6 +46,8 @@ func TestHandler(t *testing.T) {
 		{name: "modern stream", method: "GET", headers: modernHeaders, status: 405},
 		{name: "no JSON", body: `{"jsonrpc":`, status: 400, contains: `"id":null,"error":{"code":-32700`},
 		{name: "a name twice", body: `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}`, status: 400, contains: `-32700`},
+		{name: "arguments twice", body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":1,"x":2},"arguments":{}}}`, status: 400, contains: `-32700`},
+		{name: "a method twice beside arguments that are not strict", body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","method":"ping","params":{"arguments":{"x":1,"x":2}}}`, status: 400, contains: `-32700`},
 		{name: "too large", body: `"` + strings.Repeat("x", maxBody) + `"`, status: 413},
 		{name: "foreign host", body: initialize, headers: map[string]string{"Host": "evil.example"}, status: 403},
 		{name: "foreign host with port", body: initialize, headers: map[string]string{"Host": "evil.example:80"}, status: 403},
@@ -212,7 +214,8 @@ func TestOAuth(t *testing.T) {
 	}
 }
 
-// TestEveryWayIn makes the same call over each transport in each era.
+// TestEveryWayIn makes the same calls over each transport in each era. Of arguments that a
+// model spelled in no JSON that is strict, the tool tells it, and the session goes on.
 func TestEveryWayIn(t *testing.T) {
 	for way, open := range map[string]func(*testing.T, *Server, string) sdk.Transport{
 		"pipe": func(t *testing.T, s *Server, _ string) sdk.Transport {
@@ -241,6 +244,11 @@ func TestEveryWayIn(t *testing.T) {
 				t.Cleanup(web.Close)
 				t.Cleanup(func() { s.Close() }) // before the listener, whose streams it ends
 				session := connect(t, open(t, s, web.URL), version, nil)
+				for _, bad := range []string{`{"city":"\ud83d"}`, `{"city":"a","city":"b"}`} {
+					if got := call(t, session, "book_stay", bad); !got.failed || !strings.Contains(got.text, "/city") {
+						t.Errorf("%s: got %+v", bad, got)
+					}
+				}
 				if got := call(t, session, "book_stay", `{"city":"北京"}`); got.failed || !strings.Contains(got.text, `"city":"北京","nights":2`) {
 					t.Errorf("got %+v", got)
 				}

@@ -14,8 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // writeTime bounds one write to a client that may have stopped reading.
@@ -119,7 +117,7 @@ func (s *streams) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m, err := jsonrpc.DecodeMessage(body)
-	if rawjson.Check(body) != nil || err != nil {
+	if checkMessage(body) != nil || err != nil {
 		http.Error(w, "not a JSON-RPC message", http.StatusBadRequest)
 		return
 	}
