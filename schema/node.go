@@ -395,6 +395,26 @@ func (n *Node) Append(dst []byte) []byte {
 // Bytes returns n as JSON; see [Node.Append].
 func (n *Node) Bytes() json.RawMessage { return n.Append(nil) }
 
+// MarshalJSON returns n as JSON, so that a tree can be a part of what encoding/json writes,
+// which compacts it and escapes <, > and &; [Node.Bytes] has it as it was. The zero Node
+// is null.
+func (n *Node) MarshalJSON() ([]byte, error) {
+	if n.Kind() == 0 {
+		return []byte("null"), nil
+	}
+	return n.Bytes(), nil
+}
+
+// UnmarshalJSON reads a part of what encoding/json reads, as [Parse] does.
+func (n *Node) UnmarshalJSON(data []byte) error {
+	parsed, err := Parse(bytes.Clone(data)) // which is not ours to keep
+	if err != nil {
+		return err
+	}
+	*n = *parsed
+	return nil
+}
+
 // append also reports whether n is as it was read.
 func (n *Node) append(dst []byte) (_ []byte, same bool) {
 	start := len(dst)

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -39,6 +40,38 @@ func TestChangesLeaveTheRestAlone(t *testing.T) {
 	}
 	if !n.Get("y").Has("d") || n.Has("w") {
 		t.Error("a change of a clone reached the original")
+	}
+}
+
+// TestNodeInAStruct has encoding/json write and read a tree, which it did as {}.
+func TestNodeInAStruct(t *testing.T) {
+	type tool struct {
+		Name   string `json:"name"`
+		Schema *Node  `json:"schema"`
+		Zero   Node   `json:"zero"`
+		None   *Node  `json:"none"`
+	}
+	n, err := Parse([]byte(`{ "z": [9007199254740993, 1.0], "a": "<" }`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(&tool{Name: "t", Schema: n})
+	if want := `{"name":"t","schema":{"z":[9007199254740993,1.0],"a":"\u003c"},"zero":null,"none":null}`; string(b) != want || err != nil {
+		t.Errorf("wrote %s, %v; want %s", b, err, want)
+	}
+	var back tool
+	if err := json.Unmarshal(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	clear(b) // the tree has bytes of its own
+	if want := `{"z":[9007199254740993,1.0],"a":"\u003c"}`; !Equal(back.Schema, n) || string(back.Schema.Bytes()) != want || back.None != nil {
+		t.Errorf("read %s, want %s", back.Schema.Bytes(), want)
+	}
+	if err := json.Unmarshal([]byte(`{"schema":{"a":1,"a":2}}`), &back); err == nil {
+		t.Error("a name twice was read")
+	}
+	if _, err := json.Marshal(NewNumber("one")); err == nil {
+		t.Error("what is no number was written")
 	}
 }
 
