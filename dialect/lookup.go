@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -129,6 +130,20 @@ func (r *Rules) over(base *Rules) {
 
 // validate refuses what no dialect can mean.
 func (s *Spec) validate() error {
+	if s.Name == "" {
+		return errors.New("it has no name")
+	}
+	for _, pattern := range s.Hosts {
+		if err := validHost(pattern); err != nil {
+			return fmt.Errorf("hosts: %w", err)
+		}
+	}
+	if !slices.Contains([]string{"", "envelope", "text"}, s.Wire.Result) {
+		return fmt.Errorf("result: %q is neither envelope nor text", s.Wire.Result)
+	}
+	if n := s.Wire.MaxTools; n < 0 {
+		return fmt.Errorf("max_tools: %d is less than none; 0 is no limit", n)
+	}
 	if n := s.Wire.MaxNameLength; n != 0 && n < shortestName {
 		return fmt.Errorf("max_name_length: %d is too short: a name that had to be cut takes %d characters", n, shortestName)
 	}
@@ -149,6 +164,17 @@ func (s *Spec) validate() error {
 		if err := r.validate(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// validHost refuses a pattern that no address matches.
+func validHost(pattern string) error {
+	if _, host, ok := strings.Cut(pattern, "://"); ok {
+		return fmt.Errorf("%q is an address: write %q", pattern, host)
+	}
+	if host, _, _ := strings.Cut(pattern, "/"); host == "" || strings.ContainsAny(host, " \t@") {
+		return fmt.Errorf("%q does not begin with a host, such as llm.example.com", pattern)
 	}
 	return nil
 }
@@ -189,7 +215,8 @@ func (r *Rules) validate() error {
 }
 
 func matchesHost(pattern, host, path string) bool {
-	pattern, prefix, _ := strings.Cut(pattern, "/")
+	pattern, prefix, _ := strings.Cut(strings.ToLower(pattern), "/")
+	prefix = strings.TrimSuffix(prefix, "/")
 	if !strings.Contains(pattern, ":") {
 		host, _, _ = strings.Cut(host, ":")
 	}

@@ -90,9 +90,23 @@ func TestDerive(t *testing.T) {
 		`{"rules":{"property_name":"("}}`, `{"rules":{"form":"tight"}}`, `{"rules":{"any":"all"}}`,
 		`{"wire":{"call_id":"("}}`, `{"wire":{"tool_choice":["some"]}}`,
 		`{"wire":{"max_name_length":8}}`, `{"wire":{"max_name_length":-1}}`,
+		`{"wire":{"max_tools":-1}}`, `{"wire":{"result":"markdown"}}`,
+		`{"hosts":["https://llm.example.com/v1"]}`, `{"hosts":["/v1"]}`, `{"hosts":["two words"]}`, `{"hosts":[""]}`,
 	} {
 		if _, err := Builtin().Derive("x", "", func(spec any) error { return json.Unmarshal([]byte(bad), spec) }); err == nil {
 			t.Errorf("%s was taken", bad)
+		}
+	}
+	if _, err := Builtin().Derive("", "openai", func(any) error { return nil }); err == nil {
+		t.Error("a dialect without a name was taken")
+	}
+	for _, pattern := range []string{"LLM.Example.com", "llm.example.com/V1/", "llm.example.com/v1", ".Example.com"} {
+		table, err := Builtin().Derive("house", "openai", func(spec any) error { spec.(*Spec).Hosts = []string{pattern}; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := table.ForHost("https://LLM.example.com/v1").Name(); got != "house" {
+			t.Errorf("%s: %s", pattern, got)
 		}
 	}
 	short, err := Builtin().Derive("short", "openai", func(spec any) error { return json.Unmarshal([]byte(`{"wire":{"max_name_length":9}}`), spec) })
