@@ -27,6 +27,12 @@ func (s Severity) String() string { return severities[s] }
 // MarshalText is [Severity.String].
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// UnmarshalText is [ParseSeverity], so that findings can be read back from a report.
+func (s *Severity) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseSeverity(string(text))
+	return err
+}
+
 // ParseSeverity returns the severity of a name.
 func ParseSeverity(name string) (Severity, error) {
 	for s, n := range severities {
@@ -70,6 +76,25 @@ type Rule struct {
 	Set func(servers []*Server, say Say)
 	// Live looks at how a running server behaved; see [Live].
 	Live func(s *Server, l *Live, say Say)
+}
+
+// check says what keeps a rule from finding anything, or its findings from being told.
+func (r *Rule) check() error {
+	checks := 0
+	for _, set := range []bool{r.Tool != nil, r.Server != nil, r.Set != nil, r.Live != nil} {
+		if set {
+			checks++
+		}
+	}
+	switch {
+	case r.ID == "":
+		return fmt.Errorf("the rule %q has no ID: give it one such as Z001", r.Title)
+	case severities[r.Severity] == "":
+		return fmt.Errorf("the rule %s has no severity: it is one of Info, Warning and Error", r.ID)
+	case checks != 1:
+		return fmt.Errorf("the rule %s has %d checks: set one of Tool, Server, Set and Live", r.ID, checks)
+	}
+	return nil
 }
 
 // A Say reports one finding. What is empty in At is filled in with what the rule

@@ -108,8 +108,9 @@ type Options struct {
 }
 
 // Run audits servers. An error means that there is no report: a saved list that
-// is none, a lock that cannot be read, a dialect that does not exist, the end of
-// ctx. A server that does not start, hangs or answers nonsense is a finding.
+// is none, a lock that cannot be read, a dialect that does not exist, a rule without
+// an id, a severity or exactly one check, the end of ctx. A server that does not
+// start, hangs or answers nonsense is a finding.
 func Run(ctx context.Context, targets []Target, o Options) (*Report, error) {
 	return run(ctx, targets, o, func(*Server) {})
 }
@@ -118,6 +119,11 @@ func Run(ctx context.Context, targets []Target, o Options) (*Report, error) {
 func run(ctx context.Context, targets []Target, o Options, seen func(*Server)) (*Report, error) {
 	if o.Rules == nil {
 		o.Rules = Rules()
+	}
+	for i := range o.Rules {
+		if err := o.Rules[i].check(); err != nil {
+			return nil, fmt.Errorf("reading the rules: %w", err)
+		}
 	}
 	if o.Dialects == nil {
 		o.Dialects = DefaultDialects
