@@ -213,3 +213,34 @@ func show(raw json.RawMessage) {
 	}
 	fmt.Println(b.String())
 }
+
+// A dialect of one's own, for an API that takes what OpenAI's does, but no patterns and
+// twenty tools at most. A program that reads no file sets the fields of the *[dialect.Spec].
+func ExampleTable_Derive() {
+	table, err := dialect.Builtin().Derive("house", "openai", func(spec any) error {
+		return json.Unmarshal([]byte(`{
+			"title": "Our own models", "hosts": ["llm.example.com"],
+			"rules": {"cells": {"pattern": {"support": "rejected", "source": "tried"}}},
+			"wire": {"max_tools": 20}
+		}`), spec)
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d := table.ForHost("https://llm.example.com/v1")
+	plan, problem := d.Plan(dragoman.Tool{Name: "find", InputSchema: json.RawMessage(`{
+		"type": "object", "properties": {"code": {"type": "string", "pattern": "^[A-Z]{3}$"}}, "required": ["code"]}`)})
+	if problem != nil {
+		fmt.Println(problem.Message)
+		return
+	}
+	fmt.Println(d.Name(), d.Wire().MaxTools)
+	fmt.Println(string(plan.Parameters()))
+	_, _, problem = plan.Decode(`{"code":"abc"}`, "tool_calls")
+	fmt.Println(problem.Code) // what is not sent is judged all the same
+	// Output:
+	// house 20
+	// {"type":"object","properties":{"code":{"type":"string","description":"(pattern ^[A-Z]{3}$)"}},"required":["code"]}
+	// invalid_arguments
+}

@@ -69,8 +69,9 @@ func (t *Table) ForHost(baseURL string) *Dialect {
 // Derive returns a table with one dialect more, or another one in the place of
 // one of the same name. It begins as a copy of base, or where that is empty of
 // the dialect of the same name, or of the [Conservative] one. decode then fills
-// a [Spec] from wherever users write it, such as YAML: what it leaves alone
-// stays, and cells are laid over those of base.
+// spec, a *[Spec], from wherever users write it, such as YAML: what it leaves alone
+// stays, and cells are laid over those of base. Hosts are not taken over from a base
+// of another name.
 func (t *Table) Derive(name, base string, decode func(spec any) error) (*Table, error) {
 	if base == "" {
 		if base = Conservative; t.dialects[name] != nil {

@@ -49,7 +49,10 @@ type Client struct {
 	// bound.
 	Idle time.Duration
 	// Repeat is asked before a request is sent again, and may say no, so that an API
-	// that is in trouble is not sent ever more; nil means yes.
+	// that is in trouble is not sent ever more; nil means yes. A [Dialogue] sends again
+	// where the API is busy or in trouble, twice at most, and never the first request of
+	// a turn: nothing has run for it, so whoever asked can ask anew. [Client.Ask] never
+	// does.
 	Repeat func() bool
 	// MaxMessage is what may be kept of one answer, and the size of one event of
 	// its stream, in bytes; 16 MiB if zero.
