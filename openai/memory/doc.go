@@ -10,8 +10,8 @@
 //
 // A turn is found again by keys, which the client halves make: the ids of the
 // client's own calls, which were minted for it; the exact visible history that it
-// ended with, which is that of its request where its answer broke off; or, for a
-// request that a client sends again, the request itself.
+// ended with, which is that of its request where its answer broke off, or a part of that;
+// or, for a request that a client sends again, the request itself.
 // What is kept belongs to one owner, and no other can reach it.
 //
 // # What is stable

@@ -30,6 +30,10 @@ type said struct {
 	parts []json.RawMessage // in their order: literals of texts, and objects
 	other bool              // there are parts that are no text
 	grown int               // how many there were when one went on that can be appended to
+
+	// system are the system messages that parts are reminders of, by their place, where the
+	// upstream takes those as they are.
+	system map[int]json.RawMessage
 }
 
 // text adds a text, unless it is empty.
@@ -87,6 +91,37 @@ func (s *said) content() json.RawMessage {
 		}
 	}
 	return rawjson.AppendArray(nil, parts)
+}
+
+// stands has a system message stand for the last part.
+func (s *said) stands(system json.RawMessage) {
+	if s.system == nil {
+		s.system = map[int]json.RawMessage{}
+	}
+	s.system[len(s.parts)-1] = system
+}
+
+// messages returns the parts from one to another as messages: one of a person, but where
+// system messages stand by themselves.
+func (s said) messages(from, to int) (out []json.RawMessage) {
+	var now said
+	end := func() {
+		if !now.empty() {
+			out = append(out, model.ChatMessage("user", now.content()))
+		}
+		now = said{}
+	}
+	for i := from; i < to; i++ {
+		part := s.parts[i]
+		if system := s.system[i]; system != nil {
+			end()
+			out = append(out, system)
+			continue
+		}
+		now.parts, now.other = append(now.parts, part), now.other || part[0] != '"'
+	}
+	end()
+	return out
 }
 
 // read adds a block of a person, or of a tool's result. Errors name a place in it.

@@ -124,9 +124,11 @@ func (c *Conversation) Offer(list *dragoman.List) error {
 		system: slices.Contains(takesSystem, name),
 		name:   c.nameOf, search: c.nameOf(serverTool{own, hosted.WebSearch}), shown: c.request.shown(), thoughts: c.thoughts, untaken: c.dialogue.DropReasoning,
 		whole: map[int][]json.RawMessage{}, rounds: map[string]int{}, spoken: map[string]int{},
+		pieces: map[int]recall.Pieces{},
 	}
 	messages, err := t.translate(c.request)
 	c.dialogue.More = t.more
+	c.thread.Request.Pieces = t.pieces
 	c.thread.Request.Messages, c.thread.Request.Whole, c.rounds, c.spoken = messages, t.whole, t.rounds, t.spoken
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -32,8 +33,7 @@ type translator struct {
 	spoken   map[string]int            // and the message of the model that made them
 	more     bool                      // there is more to be read of a result of ours
 	said     said                      // by a person, behind the messages, with system messages as reminders
-	apart    []json.RawMessage         // the same as messages, where system messages stand by themselves; nil where there is none
-	parted   int                       // how many parts of said are in apart
+	pieces   map[int]recall.Pieces     // what messages of a person were put together of, by their place
 	calls    map[string]int            // the client's calls in the last message of the model that have no result yet: their places in it, by id
 
 	// Room for what is read of each message in turn.
@@ -103,26 +103,19 @@ func (t *translator) person(s said) {
 
 // endSaid ends the message of a person that is being put together.
 func (t *translator) endSaid() {
-	if t.apart != nil {
-		t.part()
-		t.whole[len(t.messages)] = t.apart
-	}
-	t.apart, t.parted = nil, 0
-	if s := t.said; !s.empty() {
-		t.said = said{}
-		t.add("user", s.content())
-	}
-}
-
-// part puts what a person said since the last system message among the messages that stand
-// apart.
-func (t *translator) part() {
-	parts := t.said.parts[t.parted:]
-	if len(parts) == 0 {
+	s := t.said
+	if s.empty() {
 		return
 	}
-	s := said{parts: parts, other: slices.ContainsFunc(parts, func(part json.RawMessage) bool { return part[0] != '"' })}
-	t.apart = append(t.apart, model.ChatMessage("user", s.content()))
+	t.said = said{}
+	at := len(t.messages)
+	if len(s.system) > 0 {
+		t.whole[at] = s.messages(0, len(s.parts))
+	}
+	if t.pieces != nil {
+		t.pieces[at] = recall.Pieces{Parts: s.parts, Messages: s.messages}
+	}
+	t.messages = append(t.messages, model.ChatMessage("user", s.content()))
 }
 
 // between adds a system message in the middle of a conversation. In the history it is a reminder
@@ -142,15 +135,13 @@ func (t *translator) between(turn *turn) error {
 	case s.other:
 		return wrong(turn.place(), "a system message is text.")
 	case !s.empty():
-		if t.system {
-			t.part()
-			t.apart = append(t.apart, model.ChatMessage("system", s.content()))
-		}
 		var reminder said
 		text, _ := rawjson.String(s.joined())
-		reminder.text("<system-reminder>\n" + text + "\n</system-reminder>")
+		reminder.text(recall.Reminder + "\n" + text + "\n</system-reminder>")
 		t.person(reminder)
-		t.parted = len(t.said.parts)
+		if t.system {
+			t.said.stands(model.ChatMessage("system", s.content()))
+		}
 	}
 	return nil
 }

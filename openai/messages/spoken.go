@@ -47,7 +47,7 @@ func (t *translator) turn(turn *turn) error {
 		return t.assistant(turn)
 	}
 	whole := *t
-	whole.messages, whole.rounds, whole.said, whole.apart, whole.calls, whole.shown = nil, nil, said{}, nil, nil, true
+	whole.messages, whole.rounds, whole.said, whole.pieces, whole.calls, whole.shown = nil, nil, said{}, nil, nil, true
 	whole.whole = map[int][]json.RawMessage{} // it has all of it
 	t.endSaid()
 	at := len(t.messages)

@@ -193,10 +193,13 @@ func Digest(request *rawjson.Object) string {
 }
 
 // historyDigest is the digest of the history of the request, as the client sent it.
-func (t *Thread) historyDigest() *digest {
+func (t *Thread) historyDigest() *digest { return t.digestOf(t.Request.Messages) }
+
+// digestOf is the digest of the first messages of that history.
+func (t *Thread) digestOf(messages []json.RawMessage) *digest {
 	d := newDigest()
 	o := new(rawjson.Object)
-	for i, m := range t.Request.Messages {
+	for i, m := range messages {
 		if i == 0 {
 			m = t.first
 		}

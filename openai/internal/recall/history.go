@@ -21,6 +21,8 @@ type history struct {
 	objects  []*rawjson.Object
 	keys     [][]string       // for each message, under which its turn may be kept
 	broken   map[int][]string // for messages that a turn without an end may be behind, under which it may be kept
+	within   map[int][]border // for messages of a person's, where in them turns without an end may be
+	ends     []string         // the keys of the last message, if a person's, as one within which others may go on
 	turns    map[string]*memory.Turn
 	results  map[made]*rawjson.Object // what answers calls; nil until it is needed
 	room     *room                    // of the objects, which end with the history
@@ -62,7 +64,8 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 		}
 	}
 	if renewed { // so does one that is asked otherwise, and ends with the same
-		for _, key := range h.broken[len(h.messages)-1] {
+		last := len(h.messages) - 1
+		for _, key := range append(slices.Clone(h.broken[last]), h.ends...) {
 			if h.turns[key] == nil {
 				continue
 			}
@@ -107,6 +110,7 @@ func (t *Thread) historyKeys(h *history, any bool) (keys, alike []string) {
 	keys = []string{} // of which each message has a part
 	for i, o := range h.objects {
 		if any {
+			keys = t.historyBorders(keys, h, i, prefix)
 			prefix.message(o)
 		}
 		from := len(keys)
@@ -132,6 +136,33 @@ func (t *Thread) historyKeys(h *history, any bool) (keys, alike []string) {
 		}
 	}
 	return keys, alike
+}
+
+// historyBorders appends the keys of borders within a message, of what is in front of it.
+func (t *Thread) historyBorders(keys []string, h *history, i int, before *digest) []string {
+	pieces, is := t.Request.Pieces[i]
+	if !is || !t.named(before) {
+		return keys
+	}
+	all := t.borders(before, pieces)
+	if len(all) == 0 {
+		return keys
+	}
+	end := all[len(all)-1]
+	if i == len(h.objects)-1 {
+		h.ends, keys = end.keys, append(keys, end.keys...)
+	}
+	if all = all[:len(all)-1]; len(all) == 0 {
+		return keys
+	}
+	if h.within == nil {
+		h.within = map[int][]border{}
+	}
+	h.within[i] = all
+	for _, b := range all {
+		keys = append(keys, b.keys...)
+	}
+	return keys
 }
 
 // know adds turns that came with the request, where nothing else is known under their

@@ -24,6 +24,8 @@ type Request struct {
 	// Whole are messages in place of some of those, by their place, for where nothing is
 	// remembered of them: what the client itself brings of what they leave out.
 	Whole map[int][]json.RawMessage
+	// Pieces are what messages of a person's were put together of, by their place.
+	Pieces map[int]Pieces
 	// Notes are messages that the model is told beside those, by the place of the one behind
 	// it. They are no part of the visible history: what they say may differ from model to model.
 	Notes map[int]json.RawMessage

@@ -182,7 +182,7 @@ func (t *Thread) keepBroken(ctx context.Context, end End, answered bool) {
 		open.Calls = slices.DeleteFunc(slices.Clone(open.Calls), func(call memory.Call) bool { return !call.Ours() || call.Result == nil })
 		turn.Hidden = append(slices.Clip(turn.Hidden), model.Documents(&open)...)
 	}
-	t.keep(ctx, t.prefixKeys(nil, d), turn)
+	t.keep(ctx, t.prefixKeys(t.brokenKeys(), d), turn)
 }
 
 // KeepFinal records a turn that has ended well for the next one. Remember does so where

@@ -51,6 +51,7 @@ func requestKey(digest string) string { return requested + digest }
 const (
 	prefixed  = "prefix "
 	tailed    = "prefix tail "
+	parted    = "prefix part "
 	requested = "request "
 )
 
@@ -97,6 +98,7 @@ func (t *Thread) Restore(ctx context.Context) error {
 		whole, better := t.Request.Whole[i]
 		switch {
 		case kept == nil && answersOne(h.objects[i], placed): // somebody else spoke before it
+		case kept == nil && t.restoreWithin(h, i):
 		case kept == nil && better:
 			t.Dialogue.AddHidden(whole...)
 		case kept == nil:
@@ -215,6 +217,12 @@ func (t *Thread) share() {
 	messages := t.Request.Messages
 	if len(messages) > 0 {
 		t.first, t.Request.Messages = messages[0], t.Dialogue.Shared(messages)
+	}
+	last := len(messages) - 1
+	if pieces, is := t.Request.Pieces[last]; is { // the others are over
+		t.Request.Pieces = map[int]Pieces{last: pieces}
+	} else {
+		t.Request.Pieces = nil
 	}
 }
 

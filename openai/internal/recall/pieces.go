@@ -1,0 +1,112 @@
+package recall
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"hash"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+)
+
+// Reminder is what a part begins with that an agent says and not its person, by a habit of
+// Claude Code's.
+const Reminder = "<system-reminder>"
+
+// Pieces are what a message of a person's was put together of. A client whose turn ended before
+// anything was said writes what its person says next behind the prompt, into the same message:
+// what was done for the prompt belongs between.
+type Pieces struct {
+	// Parts are texts, as literals, and objects.
+	Parts []json.RawMessage
+	// Messages returns the parts from one to another as messages.
+	Messages func(from, to int) []json.RawMessage
+}
+
+// A border is a place within a message behind which a turn may have broken off.
+type border struct {
+	at   int      // so many parts are before it
+	keys []string // under which the turn may be kept
+}
+
+// borders returns the borders in a message: one behind each part that its person says. The
+// last is where the message ends, reminders apart. They are named by what is before the
+// message, and by what its person has said in it till then: reminders move to its end when
+// something is added, and white space is put between.
+func (t *Thread) borders(before *digest, pieces Pieces) []border {
+	var all []border
+	var hashes []hash.Hash
+	for i, part := range pieces.Parts {
+		text, is := rawjson.Text(part, &before.texts)
+		if text = bytes.TrimSpace(text); !is {
+			text = part
+		}
+		if is && (len(text) == 0 || bytes.HasPrefix(text, []byte(Reminder))) {
+			continue
+		}
+		if hashes == nil {
+			for _, key := range t.prefixKeys(nil, before) {
+				h := sha256.New()
+				h.Write([]byte(key))
+				hashes = append(hashes, h)
+			}
+		}
+		b := border{at: i + 1}
+		for _, h := range hashes {
+			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
+			h.Write(text)
+			b.keys = append(b.keys, string(h.Sum([]byte(parted))))
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// brokenKeys returns the keys under which a turn is kept whose answer broke off before anything
+// was said, for a client that goes on within the same message; none for a message that is no
+// person's.
+func (t *Thread) brokenKeys() []string {
+	messages := t.Request.Messages
+	pieces, is := t.Request.Pieces[len(messages)-1]
+	if !is {
+		return nil
+	}
+	before := t.digestOf(messages[:len(messages)-1])
+	defer before.free()
+	all := t.borders(before, pieces)
+	if len(all) == 0 {
+		return nil
+	}
+	return all[len(all)-1].keys
+}
+
+// brokenAt returns what is kept of a turn that broke off at a border; nil for nothing.
+func (h *history) brokenAt(b border) *memory.Turn {
+	for _, key := range b.keys {
+		if t := h.turns[key]; t != nil && !t.Ambiguous {
+			return t
+		}
+	}
+	return nil
+}
+
+// restoreWithin puts a message of a person's, within which turns broke off, behind the history
+// with what was done in them, and reports whether there is any.
+func (t *Thread) restoreWithin(h *history, i int) bool {
+	pieces, from := t.Request.Pieces[i], 0
+	for _, b := range h.within[i] {
+		kept := h.brokenAt(b)
+		if kept == nil {
+			continue
+		}
+		t.Dialogue.More = t.Dialogue.More || kept.More
+		t.Dialogue.AddHidden(append(pieces.Messages(from, b.at), kept.Hidden...)...)
+		from = b.at
+	}
+	if from > 0 {
+		t.Dialogue.AddHidden(pieces.Messages(from, len(pieces.Parts))...)
+	}
+	return from > 0
+}
