@@ -81,8 +81,13 @@ func (w WebSearch) Lacks(tools []dragoman.Tool) error {
 
 // reached returns the selection of a request with what a hosted tool needs.
 func (o *Opener) reached(who gate.Client, want Want) catalog.Selection {
-	if s := o.o.Hosted.WebSearch.search(); len(want.Servers) > 0 && o.hosts(who, want) {
-		return append(slices.Clip(want.Servers), catalog.Choice{Server: s.Server, Tools: []string{s.Original}})
+	s := o.o.Hosted.WebSearch.search()
+	searches := catalog.Choice{Server: s.Server, Tools: []string{s.Original}} // nothing where no tool does
+	switch {
+	case want.SearchOnly:
+		return catalog.Selection{searches}
+	case len(want.Servers) > 0 && o.hosts(who, want):
+		return append(slices.Clip(want.Servers), searches)
 	}
 	return want.Servers
 }

@@ -204,6 +204,9 @@ type Want struct {
 	// Reads leaves out tools of servers that do not say they change nothing, or of which
 	// the operator did not say so.
 	Reads bool
+	// SearchOnly leaves out all tools but web_search: the request is a search of the web, of
+	// a client that does nothing else with it.
+	SearchOnly bool
 	// NoTools is for a request that is not to be offered any tools: it does not
 	// wait for servers.
 	NoTools bool
@@ -349,7 +352,7 @@ func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Too
 	tools = readable{tools, o.state.shelf.For(who.ID)}
 	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
 	tools = o.o.Gate.Around(client, tools)
-	if !want.Client {
+	if !want.Client && !want.SearchOnly {
 		tools = o.skills.around(o.models.of(tools), want.Servers)
 	}
 	tools = o.hosting(client, tools, want)

@@ -85,6 +85,9 @@ type about struct {
 	withhold string
 	// reads says that its client is not to have anything changed yet.
 	reads bool
+	// searches says that it is a search of the web and nothing else, which its client asks
+	// beside its conversation.
+	searches bool
 	// approves says that its client can be asked whether a call may run.
 	approves bool
 	// beside names the agent that asks it beside its conversation; empty for none.
@@ -162,7 +165,11 @@ func (a *API) respond(on wire, w http.ResponseWriter, r *http.Request, request a
 		return err
 	}
 	want.NoTools, want.Door, want.Claim = why != "", on.name, claiming(run)
-	if want.Reads && !want.NoTools {
+	switch {
+	case want.NoTools:
+	case want.SearchOnly:
+		w.Header().Set("X-Dragoman-Tools", "only the search of the web: the client asks for nothing else")
+	case want.Reads:
 		w.Header().Set("X-Dragoman-Tools", "only those that change nothing: the client plans")
 	}
 	if said.stream {
@@ -253,6 +260,7 @@ func (said about) withheld(h http.Header) (why string, err error) {
 // want returns the session that a request wants.
 func (said about) want() (session.Want, error) {
 	want := session.Want{Model: said.model, Session: said.session, Begun: said.begun, WebSearch: said.search, Reads: said.reads}
+	want.SearchOnly = said.searches && len(said.servers) == 0
 	for _, s := range said.servers {
 		if s.URL != "" {
 			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label, and leave server_url out or let it be \"dragoman:\" and the label.")

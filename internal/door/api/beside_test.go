@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 )
 
 // What Claude Code asks beside its conversation, a title or whether a call is safe, has no
@@ -132,6 +135,32 @@ func TestCodexBeside(t *testing.T) {
 			a := d.do("POST", "/v1/responses", `{"model":"m","input":"Hi","client_metadata":{"x-codex-turn-metadata":`+string(said)+`},`+tt.more+`}`)
 			if got := up.last(t); strings.Contains(got.body, "weather__get") != tt.offered || (a.header.Get("X-Dragoman-Tools") == "") != tt.offered {
 				t.Errorf("%q, sent %s", a.header.Get("X-Dragoman-Tools"), got.body)
+			}
+		})
+	}
+}
+
+// Claude Code searches the web in a request of its own, beside the conversation: that has the tool
+// that searches, and no other; where none does, none.
+func TestClaudeCodeSearches(t *testing.T) {
+	for name, want := range map[string]string{"weather__get": `"web_search"`, "": ""} {
+		t.Run(name, func(t *testing.T) {
+			up := &recorder{}
+			d := open(t, func(o *Options) {
+				o.Sessions = session.New(session.Options{
+					Tools: session.Shared(&toolset{}), Servers: map[string]bool{"files": true, "weather": true}, Upstreams: o.Upstreams,
+					Dialects: dialect.Builtin(), Hosted: session.Hosted{WebSearch: session.WebSearch{Tool: name, Query: "city"}},
+				})
+			}, up.model(t, "m"))
+			const body = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Perform a web search"}],"tools":[{"type":"web_search_20250305","name":"web_search"}]}`
+			a := d.do("POST", "/v1/messages", body, "X-Claude-Code-Session-Id", "a", "X-Claude-Code-Request-Class", "auxiliary")
+			got := up.last(t).body
+			if a.status != 200 || strings.Contains(got, "weather__") || strings.Contains(got, "files__") || !strings.Contains(got, want) || a.header.Get("X-Dragoman-Tools") == "" {
+				t.Errorf("%d %q, sent %s", a.status, a.header.Get("X-Dragoman-Tools"), got)
+			}
+			d.do("POST", "/v1/messages", body)
+			if got := up.last(t).body; !strings.Contains(got, "weather__warn") || !strings.Contains(got, "files__") {
+				t.Errorf("somebody else's has %s", got)
 			}
 		})
 	}

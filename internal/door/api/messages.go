@@ -78,24 +78,27 @@ func namesServers(body []byte) bool {
 type messagesAsking struct {
 	*messages.Request
 	seals  *seal.Ring
-	beside bool // an agent asks it beside its conversation
+	beside bool // an agent asks it beside its conversation, and
+	search bool // it is a search of the web
 }
 
 func messagesOf(r *http.Request, request *messages.Request, seals *seal.Ring) messagesAsking {
-	return messagesAsking{request, seals, fromClaudeCode(r) && (request.Beside() || besideByClass(r) && request.Search == nil)}
+	beside := fromClaudeCode(r) && (request.Beside() || besideByClass(r))
+	search := beside && request.Search != nil
+	return messagesAsking{request, seals, beside && !search, search}
 }
 
 // besideByClass reports whether Claude Code says of a request that it is no turn of a
 // conversation. Many such have the tools of one, for the sake of the model's cache: it asks a
 // side question, a summary or what to type next behind the conversation, and has calls of its
-// own tools denied. A search of the web is done by a tool of ours.
+// own tools denied. A search of the web is done by a tool of ours, and by no other.
 func besideByClass(r *http.Request) bool {
 	class := r.Header.Get("X-Claude-Code-Request-Class")
 	return class == "auxiliary" || class == "compaction"
 }
 
 func (m messagesAsking) about() about {
-	said := about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, search: m.Search, withhold: m.Withhold(), reads: m.Plans()}
+	said := about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, search: m.Search, withhold: m.Withhold(), reads: m.Plans(), searches: m.search}
 	if m.beside {
 		said.beside = "Claude Code"
 	}
