@@ -141,7 +141,8 @@ func (t *Thread) historyKeys(h *history, any bool) (keys, alike []string) {
 // historyBorders appends the keys of borders within a message, of what is in front of it.
 func (t *Thread) historyBorders(keys []string, h *history, i int, before *digest) []string {
 	pieces, is := t.Request.Pieces[i]
-	if !is || !t.named(before) {
+	last := i == len(h.objects)-1
+	if !is || !last && len(pieces.Parts) < 2 || !t.named(before) {
 		return keys
 	}
 	all := t.borders(before, pieces)
@@ -149,7 +150,7 @@ func (t *Thread) historyBorders(keys []string, h *history, i int, before *digest
 		return keys
 	}
 	end := all[len(all)-1]
-	if i == len(h.objects)-1 {
+	if last {
 		h.ends, keys = end.keys, append(keys, end.keys...)
 	}
 	if all = all[:len(all)-1]; len(all) == 0 {
