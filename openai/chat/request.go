@@ -57,7 +57,7 @@ func Parse(body []byte) (*Request, error) {
 		return nil, err
 	}
 	r := &Request{object: o, messages: messages}
-	if err := errors.Join(r.readBasics(), r.checkMessages()); err != nil {
+	if err := errors.Join(r.readBasics(), r.checkMessages(), recall.CheckNames(o)); err != nil {
 		return nil, firstError(err)
 	}
 	if err := errors.Join(r.readFunctions(), r.readTools(), r.readChoice()); err != nil {

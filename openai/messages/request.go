@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/hosted"
+	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -164,7 +165,7 @@ func (r *Request) readBasics() (err error) {
 	if metadata, err := rawjson.ParseObject(r.object.Get("metadata")); err == nil {
 		r.user, _ = rawjson.String(metadata.Get("user_id"))
 	}
-	return nil
+	return recall.CheckName("metadata.user_id", r.user)
 }
 
 // readBounds reads what bounds the answer.
@@ -418,17 +419,9 @@ func (r *Request) Withhold() string {
 	return ""
 }
 
-// maxSession is the longest name of a person or a session that is taken, in bytes.
-const maxSession = 1024
-
 // Session names the conversation that the request says it belongs to, among those of its
 // caller; empty where it does not say.
-func (r *Request) Session() string {
-	if len(r.user) > maxSession {
-		return ""
-	}
-	return r.user
-}
+func (r *Request) Session() string { return r.user }
 
 // shown reports whether the client sees the calls of our tools, and sends them back.
 func (r *Request) shown() bool { return len(r.Servers) > 0 }

@@ -92,6 +92,9 @@ func (r *Request) readBasics() (err error) {
 		return model.Invalid(twin, fmt.Sprintf("%q is no member of a request, but some APIs take it for \"model\": leave it out.", twin))
 	}
 	r.Model, r.upstream, r.store = name, name, true
+	if err := recall.CheckNames(r.object); err != nil {
+		return err
+	}
 	if !rawjson.IsNull(r.object.Get("prompt")) && !r.native {
 		return model.Invalid("prompt", "Prompts that are kept at OpenAI are not known here: send instructions and input.")
 	}

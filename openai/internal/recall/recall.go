@@ -10,6 +10,7 @@ package recall
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -156,6 +157,31 @@ func Owner(request *rawjson.Object, caller, conversation string) (owner string, 
 		name = rawjson.AppendQuote(append(name, 0), value)
 	}
 	return string(append(append(name, 0), conversation...)), Identified(request, conversation)
+}
+
+// maxName is the longest name of a person or a conversation that is taken, in bytes. What is
+// kept of a conversation is kept under it, so that longer ones would fill what all share.
+// OpenAI takes 64 characters.
+const maxName = 1024
+
+// CheckNames refuses a request that names its person or its conversation at a length that
+// nobody needs; see [Owner].
+func CheckNames(request *rawjson.Object) error {
+	for _, member := range naming {
+		name, _ := rawjson.String(request.Get(member))
+		if err := CheckName(member, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckName refuses the name in a member of a request, if it is as long.
+func CheckName(member, name string) error {
+	if len(name) <= maxName {
+		return nil
+	}
+	return model.Invalid(member, fmt.Sprintf("The name in %q is longer than %d bytes.", member, maxName))
 }
 
 // null is what stands in a message for no content.
