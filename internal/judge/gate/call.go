@@ -274,7 +274,10 @@ func (t *gated) intend(ctx context.Context, r audit.Record, call *dragoman.Call,
 			also = append(also, each)
 		}
 	}
-	err := t.o.Audit.Behind()
+	err := ctx.Err() // a call that nobody waits for is not made, nor by chance written down
+	if err == nil {
+		err = t.o.Audit.Behind()
+	}
 	if err == nil {
 		err = t.o.Audit.Intent(ctx, r, also...)
 	}
