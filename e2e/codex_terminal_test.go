@@ -36,42 +36,6 @@ func TestCodexTerminal(t *testing.T) {
 	}
 }
 
-// TestCodexTerminalPlans: in plan mode the model has Codex's tools, and of ours those that
-// change nothing, of which there are none here; out of it all.
-func TestCodexTerminalPlans(t *testing.T) {
-	t.Parallel()
-	g, up, _ := agentGateway(t)
-	term := sitBeforeCodex(t, startCodex(t, g, true))
-	says := func(prompt string) request {
-		term.types(prompt)
-		term.sees(prompt)
-		term.types(enter)
-		var turn request
-		g.until("asking for "+prompt, func() bool {
-			i := slices.IndexFunc(up.all(), func(r request) bool {
-				return strings.Contains(r.told("user"), prompt) && slices.Contains(r.names(), "exec_command")
-			})
-			if i >= 0 {
-				turn = up.all()[i]
-			}
-			return i >= 0
-		})
-		return turn
-	}
-	term.types("/plan")
-	term.sees("/plan")
-	term.types(enter)
-	term.sees("Plan mode (shift+tab to cycle)")
-	if r := says("SAY One."); slices.Contains(r.names(), "tools__echo") {
-		t.Errorf("in plan mode the model is offered %s", r.names())
-	}
-	term.sees("Worked for")
-	term.types("\x1b[Z") // Shift+Tab, which leaves it
-	if r := says("SAY Two."); !slices.Contains(r.names(), "tools__echo") {
-		t.Errorf("out of plan mode the model is offered %s", r.names())
-	}
-}
-
 // sitBeforeCodex starts Codex at a terminal, and waits until it takes what is typed.
 func sitBeforeCodex(t *testing.T, c codex) *terminal {
 	t.Helper()
