@@ -17,7 +17,17 @@ import (
 func TestCodexTerminal(t *testing.T) {
 	t.Parallel()
 	g, up, log := agentGateway(t)
-	term := sitBeforeCodex(t, startCodex(t, g, true))
+	c := startCodex(t, g, true)
+	path := filepath.Join(c.home, "config.toml")
+	written, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, path, string(written)+fmt.Sprintf("\n[projects.%s]\ntrust_level = \"trusted\"\n", tomlText(c.folder)))
+	cmd := exec.Command(c.program, "--no-daemon")
+	cmd.Dir, cmd.Env = c.folder, append(slices.Clip(c.env), terminalKind)
+	term := sitBefore(t, cmd)
+	term.sees("Ask Codex to do anything") // it takes what is typed
 	const call = `CALL tools__echo {"n":1}`
 	term.types(call)
 	term.sees(call)
@@ -34,20 +44,4 @@ func TestCodexTerminal(t *testing.T) {
 			t.Errorf("the model is offered %s for a title", r.names())
 		}
 	}
-}
-
-// sitBeforeCodex starts Codex at a terminal, and waits until it takes what is typed.
-func sitBeforeCodex(t *testing.T, c codex) *terminal {
-	t.Helper()
-	path := filepath.Join(c.home, "config.toml")
-	written, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, path, string(written)+fmt.Sprintf("\n[projects.%s]\ntrust_level = \"trusted\"\n", tomlText(c.folder)))
-	cmd := exec.Command(c.program, "--no-daemon")
-	cmd.Dir, cmd.Env = c.folder, append(slices.Clip(c.env), terminalKind)
-	term := sitBefore(t, cmd)
-	term.sees("Ask Codex to do anything") // it takes what is typed
-	return term
 }

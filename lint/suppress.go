@@ -163,8 +163,8 @@ func (r *Report) suppress(o Options) {
 }
 
 // judged reports whether all was looked at that a suppression may be for: its rules were
-// run, and its servers were looked at and let themselves be seen. What hides nothing today because nobody
-// looked would be missed tomorrow.
+// run, and its servers were looked at and let themselves be seen. What hides nothing today
+// because nobody looked would be missed tomorrow.
 func (r *Report) judged(s *Suppression, o Options) bool {
 	of := func(rule Rule) bool { return matches(s.Rule, rule.ID) }
 	if slices.ContainsFunc(o.LeftOut, func(rule Rule) bool { return of(rule) && r.rules[rule.ID] == nil }) {

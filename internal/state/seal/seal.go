@@ -151,8 +151,8 @@ const (
 const Overhead = head + expirySize + 16
 
 // Close seals plain for a purpose, bound to what [Bind] made of its owner and target. It
-// can be opened until expires, by this machine's clock, or for the life of the purpose where that ends sooner or
-// expires is zero.
+// can be opened until expires, by this machine's clock, or for the life of the purpose where
+// that ends sooner or expires is zero.
 func (r *Ring) Close(p Purpose, bound, plain []byte, expires time.Time) []byte {
 	if latest := time.Now().Add(p.Life); expires.IsZero() || expires.After(latest) {
 		expires = latest

@@ -42,8 +42,8 @@ func stateDir(system string) (string, error) {
 // prepareFile makes the file and its folder for one user alone, before SQLite,
 // which would let others read it: for this one, or for that which has the folder, since
 // root may look at what a service of another user is going to open. SQLite gives the files
-// beside it the same owner and permissions. A file that is there is not opened here: closing it would drop the
-// locks that this process may hold on it (fcntl, POSIX).
+// beside it the same owner and permissions. A file that is there is not opened here: closing
+// it would drop the locks that this process may hold on it (fcntl, POSIX).
 func prepareFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

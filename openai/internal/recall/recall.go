@@ -164,8 +164,8 @@ func Owner(request *rawjson.Object, caller, conversation string) (owner string, 
 // OpenAI takes 64 characters.
 const maxName = 1024
 
-// CheckNames refuses a request that names its person or its conversation at a length that
-// nobody needs; see [Owner].
+// CheckNames refuses a request that names its person or its conversation, as [Owner] takes
+// them, by a name that is longer than [maxName].
 func CheckNames(request *rawjson.Object) error {
 	for _, member := range naming {
 		name, _ := rawjson.String(request.Get(member))
@@ -176,7 +176,7 @@ func CheckNames(request *rawjson.Object) error {
 	return nil
 }
 
-// CheckName refuses the name in a member of a request, if it is as long.
+// CheckName refuses a name in a member of a request that is longer than [maxName].
 func CheckName(member, name string) error {
 	if len(name) <= maxName {
 		return nil
