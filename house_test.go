@@ -28,6 +28,7 @@ var layers = [][]string{
 	{"internal/observe/otlp", "internal/observe/prometheus", "internal/observe/logbuffer", "internal/observe/loglevel"},
 	{"internal/observe/telemetry"},
 	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry", "internal/wire/headervalue", "internal/wire/coding"},
+	{"internal/wire/toolcall"},
 	{"internal/wire/plainhttp"},
 	{"internal/wire/safehttp"},
 	{"internal/state/atomicfile"},

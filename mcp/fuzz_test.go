@@ -14,6 +14,7 @@ func FuzzInbound(f *testing.F) {
 	for _, seed := range []string{
 		greeting, legacyCall, `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"a","requestState":"AAE","inputResponses":{"q":{"action":"accept"}},` + modernMeta + `}}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `[]`, `{"jsonrpc":"2.0","id":1,"result":{}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":"\ud83d"}}}`,
 	} {
 		f.Add([]byte(seed), "2026-07-28")
 		f.Add([]byte(seed), "")

@@ -279,7 +279,7 @@ func (s *Server) agree(r *http.Request, q *httpRequest) *RPCError {
 		}
 	}
 	schemas, ok := q.host.(Describer)
-	if q.method != "tools/call" || !ok {
+	if q.method != methodTool || q.unread != nil || !ok {
 		return nil
 	}
 	tool, _ := q.name()

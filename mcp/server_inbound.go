@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/toolcall"
 )
 
 const codeParse = -32700
@@ -26,6 +27,7 @@ type inbound struct {
 	version string        // modern: of the protocol
 	can     dragoman.Kind // modern: what the client declared
 	tasks   bool          // modern: it declared TasksExtension
+	unread  error         // why the arguments of a tool are not among the members: no I-JSON
 	// early are answers that came without the state of a question of ours.
 	early map[string]json.RawMessage
 
@@ -55,12 +57,19 @@ func (in *inbound) take(name string) json.RawMessage {
 }
 
 // readInbound reads one message strictly: I-JSON, version 2.0, an id that is a
-// string or an integer, params that are an object.
+// string or an integer, params that are an object. Where only a tool's arguments are
+// no I-JSON, that is left to be told as the call's result.
 func readInbound(b []byte) (*inbound, *RPCError) {
 	b = bytes.TrimPrefix(b, byteOrderMark)
 	in := newInbound()
 	o := &in.message
-	switch err := o.Read(b); {
+	err := o.Read(b)
+	if err != nil && !errors.Is(err, rawjson.ErrCrowded) {
+		if rest, arguments, ok := toolcall.Apart(b); ok {
+			in.unread, err = rawjson.Check(arguments), o.Read(rest)
+		}
+	}
+	switch {
 	case errors.Is(err, rawjson.ErrCrowded):
 		return nil, &RPCError{Code: codeInvalidRequest, Message: "the message is too large: " + err.Error()}
 	case errors.Is(err, rawjson.ErrNoObject):

@@ -82,6 +82,8 @@ func (v *incomingRequest) result(ctx context.Context) (result json.RawMessage, e
 		return nil, &RPCError{Code: codeMethodNotFound, Message: "there is no " + bounded(v.in.method, 60) + " in the modern era"}
 	case v.conn != nil && v.in.method == methodTaskUpdate:
 		return nil, &RPCError{Code: codeMethodNotFound, Message: "tasks/update is of the modern era"}
+	case v.in.unread != nil:
+		return v.finished(ctx, unreadable(v.in.unread))
 	case v.in.modern && aboutTask(v.in.method):
 		if err := v.mayUseTasks(ctx); err != nil {
 			return nil, err
@@ -94,6 +96,13 @@ func (v *incomingRequest) result(ctx context.Context) (result json.RawMessage, e
 		}
 	}
 	return v.run(ctx)
+}
+
+// unreadable is the result of a call whose arguments a model has to write anew (MCP
+// 2025-11-25, "Tools", Error Handling: what is wrong with an input is told in a result).
+func unreadable(err error) json.RawMessage {
+	text := rawjson.Quote("The tool did not run. Its arguments are JSON that can be read in two ways, or in none: " + err.Error() + ". Write them again, with each name once and whole characters.")
+	return append(append([]byte(`{"content":[{"type":"text","text":`), text...), `}],"isError":true}`...)
 }
 
 // legacyOnly reports whether a method ended with the legacy era (MCP 2026-07-28,

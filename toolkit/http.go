@@ -2,7 +2,6 @@ package toolkit
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/origin"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/toolcall"
 )
 
 const (
@@ -167,25 +167,15 @@ func (e *eras) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // checkMessage judges a message strictly, so that the SDK cannot read another method than
-// we did. Of a call, the arguments only have to be JSON: the tool judges them as strictly,
-// and tells the model what is wrong, which wrote them. Of a status 400 a model hears
-// nothing, and some clients end their session over it.
+// we did. The arguments of a call the tool judges, as strictly.
 func checkMessage(body []byte) error {
 	err := rawjson.Check(body)
-	if err == nil || !json.Valid(body) {
-		return err
+	if err != nil {
+		if _, _, ok := toolcall.Apart(body); ok {
+			return nil
+		}
 	}
-	m, notObject := rawjson.ParseObject(body)
-	if notObject != nil {
-		return err
-	}
-	params, notObject := rawjson.ParseObject(m.Get("params"))
-	if method, _ := rawjson.String(m.Get("method")); method != "tools/call" || notObject != nil {
-		return err
-	}
-	params.Set("arguments", []byte("{}"))
-	m.Set("params", params.Bytes())
-	return rawjson.Check(m.Bytes())
+	return err
 }
 
 // An envelope is what the era of a JSON-RPC message depends on. What is missing
