@@ -282,7 +282,7 @@ func lockOf(file *config.File, pins []pinning.Pin) (lock pin.Lock, tools int) {
 		if !slices.Contains(kinds[p.Server], p.Kind) {
 			kinds[p.Server] = append(kinds[p.Server], p.Kind)
 		}
-		explicit := file.MCPServers[p.Server].Pins.Or(file.Pins.Mode) == pinning.Explicit
+		explicit := file.MCPServers[p.Server].Pins.Or(file.Pins.Mode) == pin.Explicit
 		if p.State != pinning.Standing || explicit && p.Reason == pinning.ByFirst {
 			continue
 		}

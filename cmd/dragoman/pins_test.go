@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
@@ -24,12 +25,12 @@ func TestApprovePins(t *testing.T) {
 	}
 	defer l.Close()
 	judge := func(definitions ...string) {
-		var said []pinning.Said
+		var said []pin.Said
 		for _, d := range definitions {
 			tool := dragoman.ReadTool("notes", json.RawMessage(d))
-			said = append(said, pinning.OfTool(&tool))
+			said = append(said, pin.OfTool(&tool))
 		}
-		l.Book.Judge(t.Context(), pinning.Server{Label: "notes", Mode: pinning.Explicit}, said)
+		l.Book.Judge(t.Context(), pin.Subject{Label: "notes", Mode: pin.Explicit}, said)
 	}
 	const a, b, c, d = `{"name":"a","description":"A\u001b[2J\u200b"}`, `{"name":"b"}`, `{"name":"c"}`, `{"name":"d"}`
 	judge(a, b, c, d)

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
@@ -219,8 +219,8 @@ func (s *selection) useURL(file *config.File) error {
 // means another server the next time: its tools are pinned only where the configuration
 // says so.
 func (s *selection) use(file *config.File, label string, server servers.Config, warnings config.Errors) {
-	if file.Pins.Mode == pinning.Auto {
-		server.Pins = pinning.Off
+	if file.Pins.Mode == pin.Auto {
+		server.Pins = pin.Off
 	}
 	file.UseServers(&config.File{MCPServers: map[string]servers.Config{label: server}, Warnings: warnings})
 }

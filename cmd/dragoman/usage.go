@@ -20,6 +20,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/budget"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/text/money"
 )
 
 func usageCommand() *cobra.Command {
@@ -126,7 +127,7 @@ func numbers(s *usage.Row) []string {
 	seconds := func(micros int64) string { return strconv.FormatFloat(float64(micros)/1e6, 'f', 3, 64) }
 	return []string{
 		n(s.Calls), n(s.Errors), seconds(s.Micros), seconds(s.P50), seconds(s.P95), n(s.Input), n(s.Output), n(s.Cached), n(s.Reasoning),
-		n(s.Repairs), n(s.Cuts), usage.Money(s.Cost),
+		n(s.Repairs), n(s.Cuts), money.Format(s.Cost),
 	}
 }
 
@@ -207,10 +208,10 @@ func budgets(ctx context.Context, db *store.DB, all []budget.Budget, who string,
 			tokens = strconv.FormatInt(s.TokensLeft, 10)
 		}
 		if s.Money() {
-			cost = usage.Money(s.CostLeft)
+			cost = money.Format(s.CostLeft)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d %%\t%d\t%s\t%s\t%s\t%s\t%s\t\n", s.Budget, cmp.Or(s.Caller, "all of them"), s.Percent,
-			s.Tokens, tokens, usage.Money(s.Cost), cost, s.Ends.Format(time.DateOnly), strings.ReplaceAll(s.Level, "_", " "))
+			s.Tokens, tokens, money.Format(s.Cost), cost, s.Ends.Format(time.DateOnly), strings.ReplaceAll(s.Level, "_", " "))
 	}
 	return w.Flush()
 }

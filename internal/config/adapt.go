@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 )
@@ -94,7 +94,7 @@ func (d *decoder) adapt(n *node, path string) *node {
 			d.ignored.add(e, path)
 		case (e.name == "oauth" || e.name == "auth") && d.lenient && !ourOAuth(value):
 			d.ignored.add(e, path)
-		case e.name == "pins" && d.lenient && value.text != string(pinning.Explicit):
+		case e.name == "pins" && d.lenient && value.text != string(pin.Explicit):
 			d.ignored.add(e, path) // whether tools are trusted is not for such files, which others write
 		case slices.Contains(ignoredKeys, e.name) || strings.HasPrefix(e.name, "_") || strings.HasPrefix(e.name, "x-"):
 			d.ignored.add(e, path)

@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/budget"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
@@ -228,7 +229,7 @@ func (f *File) SetDefaults() {
 	f.Replicas.Notice = 5 * time.Second
 	f.Audit.SetDefaults()
 	f.Approvals.SetDefaults()
-	f.Pins.Mode = pinning.Auto
+	f.Pins.Mode = pin.Auto
 	f.Console = "on"
 	f.MCP = mcpserve.Config{Search: string(model.Never), Page: mcpserve.DefaultPage}
 	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, AnswerTimeout: 30 * time.Second, DrainTimeout: 30 * time.Second}

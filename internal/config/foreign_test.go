@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
@@ -46,7 +46,7 @@ func TestReadMCP(t *testing.T) {
 			map[string]servers.Config{"a": {Command: "x", Sandbox: servers.Sandbox{Read: []string{"/a"}, Network: true, Enforce: servers.Strict}}, "b": {Command: "x"}, "c": {Command: "x"}, "d": {Command: "x"}},
 			[]string{"keys of other clients are ignored: sandbox (b, c, d)"}},
 		{"pins are no looser", "mcp.json", `{"mcpServers": {"a": {"command": "x", "pins": "off"}, "b": {"command": "x", "pins": "first"}, "c": {"command": "x", "pins": "explicit"}}}`,
-			map[string]servers.Config{"a": {Command: "x"}, "b": {Command: "x"}, "c": {Command: "x", Pins: pinning.Explicit}},
+			map[string]servers.Config{"a": {Command: "x"}, "b": {Command: "x"}, "c": {Command: "x", Pins: pin.Explicit}},
 			[]string{"keys of other clients are ignored: pins (a, b)"}},
 		{"tools that are switched off stay off", "mcp.json", `{"mcpServers": {"a": {"command": "x", "tools": ["get_*"], "disabledTools": ["get_b"]}, "b": {"command": "x", "includeTools": ["a"], "excludeTools": ["b"]}}}`,
 			map[string]servers.Config{

@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/observe/telemetry"
@@ -173,7 +174,7 @@ log: {level: debug, format: json, levels: {mcp: warn}}
 		Replicas:       config.Replicas{Affinity: true, Notice: 3 * time.Second},
 		Audit:          audit.Config{Arguments: audit.Full, Retention: 24 * time.Hour, Off: true},
 		Approvals:      approval.Config{Expires: 5 * time.Minute, Keep: time.Hour, Pending: 6, Elicit: true},
-		Pins:           pinning.Config{Mode: pinning.Explicit, Lock: "/srv/dragoman.lock"},
+		Pins:           pinning.Config{Mode: pin.Explicit, Lock: "/srv/dragoman.lock"},
 		Capture:        captured.Config{Keep: captured.On, Callers: []string{"team-*"}, Retention: 24 * time.Hour, Bytes: 1 << 20},
 		Usage:          usage.Config{Off: true, Retention: 720 * time.Hour},
 		Telemetry: telemetry.Config{

@@ -13,7 +13,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
-	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
@@ -124,7 +124,7 @@ func TestBackgroundWaitsForAnotherTool(t *testing.T) {
 	begin := func(description string) (*Gateway, *serving) {
 		url := web(t, fakemcp.New(fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{{Name: "keep", Description: description}}}))
 		g := build(t, func(f *config.File) {
-			f.Auth.KeysFile, f.Store.Path, f.Pins.Mode = keys, path, pinning.Off
+			f.Auth.KeysFile, f.Store.Path, f.Pins.Mode = keys, path, pin.Off
 			f.MCPServers = map[string]servers.Config{"notes": {URL: url + "/mcp"}}
 			f.Policy = []policy.Rule{{Allow: []string{"*"}}, {Name: "notes", Ask: []string{"notes__keep"}}}
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
@@ -253,18 +254,18 @@ func (d doors) send(method, url, body string) string {
 func TestPinsByDefault(t *testing.T) {
 	entry, _ := fakes(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo"}}})
 	explicit := entry
-	explicit.Pins = pinning.Explicit
+	explicit.Pins = pin.Explicit
 	for name, tt := range map[string]struct {
 		change func(*config.File)
 		pinned bool
 	}{
 		"nothing":         {func(*config.File) {}, false},
 		"a store":         {func(f *config.File) { f.Store.Path = store.Memory }, true},
-		"off":             {func(f *config.File) { f.Store.Path, f.Pins.Mode = store.Memory, pinning.Off }, false},
-		"by name":         {func(f *config.File) { f.Pins.Mode = pinning.First }, true},
+		"off":             {func(f *config.File) { f.Store.Path, f.Pins.Mode = store.Memory, pin.Off }, false},
+		"by name":         {func(f *config.File) { f.Pins.Mode = pin.First }, true},
 		"of one server":   {func(f *config.File) { f.MCPServers["web"] = explicit }, true},
-		"of one, off":     {func(f *config.File) { f.Pins.Mode = pinning.Off; f.MCPServers["web"] = explicit }, true},
-		"the demo's ours": {func(f *config.File) { f.Pins.Mode, f.MCPServers = pinning.Explicit, nil }, false},
+		"of one, off":     {func(f *config.File) { f.Pins.Mode = pin.Off; f.MCPServers["web"] = explicit }, true},
+		"the demo's ours": {func(f *config.File) { f.Pins.Mode, f.MCPServers = pin.Explicit, nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -292,7 +293,7 @@ func TestPinsByDefault(t *testing.T) {
 		})
 	}
 	file := config.Default()
-	file.Pins.Mode, file.Store.Path = pinning.First, filepath.Join(t.TempDir(), "dragoman.db")
+	file.Pins.Mode, file.Store.Path = pin.First, filepath.Join(t.TempDir(), "dragoman.db")
 	file.Pins.Lock = filepath.Join(t.TempDir(), "dragoman.lock")
 	if _, err := New(file, Options{}); err == nil || !strings.Contains(err.Error(), "the lock of pins") {
 		t.Errorf("a lock that is not there: %v", err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/text/money"
 )
 
 // A chart is how much there was of something over time: a column for each part of the time.
@@ -54,7 +55,7 @@ var (
 	tokensChart  = measured{[2]string{"Tokens", "out"}, func(s *usage.Sum) (int64, int64) { return s.Input + s.Output, s.Output }, number}
 	repairsChart = measured{[2]string{"Repairs of arguments", ""}, func(s *usage.Sum) (int64, int64) { return s.Repairs, 0 }, number}
 	cutsChart    = measured{[2]string{"Results that were cut", ""}, func(s *usage.Sum) (int64, int64) { return s.Cuts, 0 }, number}
-	costChart    = measured{[2]string{"Cost", ""}, func(s *usage.Sum) (int64, int64) { return s.Cost, 0 }, usage.Money}
+	costChart    = measured{[2]string{"Cost", ""}, func(s *usage.Sum) (int64, int64) { return s.Cost, 0 }, money.Format}
 )
 
 func number(n int64) string { return thousands(int(n)) }

@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
-	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/show"
 )
@@ -39,7 +39,7 @@ func (c *Console) server(r *request) error {
 	if at < 0 {
 		return notFound("There is no such server that you may use.")
 	}
-	d := serverData{Server: all[at], Age: time.Since(all[at].Since), Admits: c.o.Book.Pins(pinning.Auto)}
+	d := serverData{Server: all[at], Age: time.Since(all[at].Since), Admits: c.o.Book.Pins(pin.Auto)}
 	if r.who.May(permission.Config) {
 		d.Said = c.o.Said(d.Label)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
 	"github.com/dragoman-mcp/dragoman/internal/judge/budget"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/text/money"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -149,7 +150,7 @@ func budgetOf(s budget.State, names map[string]string) budgetRow {
 		b.Tokens = number(s.Tokens) + " / " + number(s.TokensOf)
 	}
 	if s.Money() {
-		b.Cost = usage.Money(s.Cost) + " / " + usage.Money(s.CostOf)
+		b.Cost = money.Format(s.Cost) + " / " + money.Format(s.CostOf)
 	}
 	return b
 }
@@ -252,7 +253,7 @@ func (u *usageReading) rows(ctx context.Context, section *used, of string, from 
 		s := &sums[i]
 		row := usedRow{
 			Calls: number(s.Calls), Errors: number(s.Errors), P50: long(s.P50), P95: long(s.P95), In: number(s.Input), Out: number(s.Output),
-			Repairs: number(s.Repairs), Cuts: number(s.Cuts), Cost: usage.Money(s.Cost),
+			Repairs: number(s.Repairs), Cuts: number(s.Cuts), Cost: money.Format(s.Cost),
 			Chart: drawn(callsChart, over[id(s)], &s.Sum, from, u.length()),
 		}
 		u.name(&row, s)

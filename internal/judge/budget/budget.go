@@ -22,6 +22,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+	"github.com/dragoman-mcp/dragoman/internal/text/money"
 )
 
 // Options are what [Budgets] are made of.
@@ -88,7 +89,7 @@ func made(budgets []Budget) []budget {
 	all := make([]budget, len(budgets))
 	for i, each := range budgets {
 		all[i] = budget{Budget: each, name: each.called(i)}
-		all[i].cost, _ = usage.Amount(each.Cost)
+		all[i].cost, _ = money.Parse(each.Cost)
 		all[i].Per = cmp.Or(each.Per, perCaller)
 		all[i].Period = cmp.Or(each.Period, periodMonth)
 		all[i].WarnAt = cmp.Or(each.WarnAt, defaultWarnAt)
@@ -247,7 +248,7 @@ func (b *Budgets) note(s *State) {
 		if s.Caller != "" {
 			log = log.With("caller", s.Caller)
 		}
-		log.Warn("a budget is nearly used up, or is", "state", s.Level, "tokens", s.Tokens, "cost", usage.Money(s.Cost))
+		log.Warn("a budget is nearly used up, or is", "state", s.Level, "tokens", s.Tokens, "cost", money.Format(s.Cost))
 	})
 }
 
@@ -273,7 +274,7 @@ func (b *Budgets) Readings(report func(budget, state string, n int64)) {
 func (l *budget) refused(s *State) *dragoman.Problem {
 	what := fmt.Sprintf("%d tokens", l.Tokens)
 	if s.costGone() {
-		what = usage.Money(l.cost)
+		what = money.Format(l.cost)
 	}
 	whose := ""
 	if l.Per == perAll {

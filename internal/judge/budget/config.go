@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
+	"github.com/dragoman-mcp/dragoman/internal/text/money"
 )
 
 // A Budget is one entry of budgets in the configuration. Every budget that is for a caller
@@ -35,7 +36,7 @@ const defaultWarnAt = 80
 
 // Validate reports what is wrong with a budget.
 func (b *Budget) Validate() error {
-	if _, err := usage.Amount(b.Cost); err != nil {
+	if _, err := money.Parse(b.Cost); err != nil {
 		return invalid.Key("cost", err.Error())
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/text/money"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -73,6 +74,6 @@ func saidCost(res *dragoman.Result) (millionths int64, ok bool) {
 	if !isText {
 		return 0, false
 	}
-	millionths, err = usage.Amount(text)
+	millionths, err = money.Parse(text)
 	return millionths, err == nil && text != ""
 }

@@ -46,20 +46,20 @@ func corpus(t testing.TB) map[string][]dragoman.Tool {
 
 // TestCorpus: of the tools and texts of real servers none is held at first sight.
 func TestCorpus(t *testing.T) {
-	d := fresh(t, Config{Mode: First})
+	d := fresh(t, Config{Mode: pin.First})
 	n, held, lists := 0, 0, corpus(t)
 	for label, tools := range lists {
 		n += len(tools)
 		var texts []string
-		var said []Said
+		var said []pin.Said
 		for i := range tools {
-			said = append(said, OfTool(&tools[i]))
+			said = append(said, pin.OfTool(&tools[i]))
 			texts = append(texts, tools[i].Description)
 		}
 		// No list has instructions. What a server says of all its tools is as long as
 		// any, and as full of advice.
-		said = append(said, OfInstructions(label, strings.Join(texts, "\n\n")))
-		for key, h := range d.Judge(t.Context(), Server{Label: label}, said) {
+		said = append(said, pin.OfInstructions(label, strings.Join(texts, "\n\n")))
+		for key, h := range d.Judge(t.Context(), pin.Subject{Label: label}, said) {
 			held++
 			t.Logf("%s/%s: %s", label, key, h.Problem.Message)
 		}
@@ -74,17 +74,17 @@ func TestCorpus(t *testing.T) {
 // seen for the first time (and forgotten), after somebody changed something, and while
 // nobody did.
 func BenchmarkJudge(b *testing.B) {
-	var all []Said
+	var all []pin.Said
 	for label, tools := range corpus(b) {
 		for _, t := range tools {
 			t.Original = label + "_" + t.Original
 			t.Server = "all"
 			t.Pin = dragoman.Pin(t.Server, t.Original, t.Definition)
-			all = append(all, OfTool(&t))
+			all = append(all, pin.OfTool(&t))
 		}
 	}
 	b.Logf("%d tools", len(all))
-	server := Server{Label: "all"}
+	server := pin.Subject{Label: "all"}
 	judge := func(b *testing.B, d *desk) {
 		if held := d.Judge(b.Context(), server, all); len(held) > 0 {
 			b.Fatalf("%d are held", len(held))

@@ -8,48 +8,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
-// A Server is what has to be known of a server that is judged.
-type Server struct {
-	Label string
-	// Identity tells the server from others that the label may come to mean. It is
-	// kept as a digest alone.
-	Identity string
-	// Mode is its own; empty for that of all.
-	Mode Mode
-	// Own says that the lists are those of one caller's connection: others may have
-	// other ones.
-	Own bool
-	// Partial are the kinds of which not all is known yet: what waits and is not
-	// there may still be listed.
-	Partial []pin.Kind
-}
-
-// A Hold is what is said of a definition that is held.
-type Hold struct {
-	// Problem says why, to people and to a model that knew it before.
-	Problem *dragoman.Problem
-	// Approved is the definition that is approved in its place, and still counts; nil
-	// for none. Of what one caller's connection lists it is not told, since it may be
-	// another caller's.
-	Approved json.RawMessage
-}
-
 // Judge returns what of a server is held, with why; nothing for what is trusted. What
 // is seen for the first time is written down: approved, or waiting. Where that cannot be
 // done, or the book not be read, only what was found to be approved before is trusted.
-func (b *Book) Judge(ctx context.Context, s Server, said []Said) map[pin.Key]*Hold {
+func (b *Book) Judge(ctx context.Context, s pin.Subject, said []pin.Said) map[pin.Key]*pin.Hold {
 	if !b.Pins(s.Mode) {
 		return nil
 	}
 	s.Mode = s.Mode.Or(b.mode)
 	sum := sha256.Sum256([]byte(s.Identity))
 	s.Identity = hex.EncodeToString(sum[:])
-	j := &judgement{Server: s, said: said, now: b.now(), suspect: map[pin.Digest]string{}, locked: b.lock.server(s.Label)}
+	j := &judgement{Subject: s, said: said, now: b.now(), suspect: map[pin.Digest]string{}, locked: b.lock.server(s.Label)}
 	known, all := b.known(j)
 	if all {
 		return nil
@@ -102,8 +75,8 @@ func (b *Book) trusts(known *verdicts, pin pin.Digest) bool {
 }
 
 // learn notes what is trusted, and returns why the rest is held.
-func (b *Book) learn(j *judgement, known *verdicts) map[pin.Key]*Hold {
-	held := map[pin.Key]*Hold{}
+func (b *Book) learn(j *judgement, known *verdicts) map[pin.Key]*pin.Hold {
+	held := map[pin.Key]*pin.Hold{}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(known.trusted) > 2*MaxApproved { // of a server that spells them in another way each time
@@ -111,7 +84,7 @@ func (b *Book) learn(j *judgement, known *verdicts) map[pin.Key]*Hold {
 	}
 	for i := range j.said {
 		if v := &j.verdicts[i]; v.waits != "" {
-			held[j.said[i].Key] = &Hold{v.problem(j.Label, j.said[i].Kind), v.approved}
+			held[j.said[i].Key] = &pin.Hold{Problem: v.problem(j.Label, j.said[i].Kind), Approved: v.approved}
 		} else {
 			known.trusted[j.said[i].Pin] = true
 		}
@@ -137,8 +110,8 @@ func (b *Book) settle(ctx context.Context, label string, err error) {
 
 // A judgement is about what a server lists.
 type judgement struct {
-	Server
-	said    []Said
+	pin.Subject
+	said    []pin.Said
 	now     time.Time
 	locked  *pin.Server           // what the lock has of it; nil: it does not name it
 	suspect map[pin.Digest]string // what is poisonous about definitions that were looked at
@@ -214,13 +187,13 @@ func (j *judgement) decide(tx *store.Tx) (err error) {
 }
 
 // judge judges one definition. This is the order in which its approvals are looked for.
-func (j *judgement) judge(tx *store.Tx, s *Said) (verdict, error) {
+func (j *judgement) judge(tx *store.Tx, s *pin.Said) (verdict, error) {
 	p := j.standing[s.Key]
 	if locked, ok := j.lock(s.Key); ok && locked.Pin == s.Pin {
 		if p != nil && (p.Reason == ByPerson || p.Pin == s.Pin) && p.identity == j.Identity {
 			return verdict{}, nil
 		}
-		return verdict{put: Standing, how: ByLock, event: !s.empty()}, nil
+		return verdict{put: Standing, how: ByLock, event: !s.Empty()}, nil
 	}
 	if p == nil {
 		return j.judgeNew(s), nil
@@ -235,7 +208,7 @@ func (j *judgement) judge(tx *store.Tx, s *Said) (verdict, error) {
 		changes = pin.Changes(was.Definition, s.Definition)
 	}
 	switch {
-	case s.empty():
+	case s.Empty():
 		return verdict{}, nil
 	case p.identity != j.Identity:
 		return verdict{waits: elsewhere}, nil
@@ -271,21 +244,21 @@ func (j *judgement) counts(p *Pin) bool {
 		locked, ok := j.lock(p.Key)
 		return ok && locked.Pin == p.Pin
 	}
-	return j.Mode == First && !j.byLock(p.Kind)
+	return j.Mode == pin.First && !j.byLock(p.Kind)
 }
 
 // judgeNew judges a definition in whose place nothing is approved.
-func (j *judgement) judgeNew(s *Said) verdict {
+func (j *judgement) judgeNew(s *pin.Said) verdict {
 	first, used := j.first[useOf(s.Kind)]
-	byFirst := j.Mode == First && !j.byLock(s.Kind) && !j.other
+	byFirst := j.Mode == pin.First && !j.byLock(s.Kind) && !j.other
 	switch {
-	case s.empty() && !byFirst:
+	case s.Empty() && !byFirst:
 		return verdict{}
 	case j.other:
 		return verdict{waits: elsewhere}
 	case !byFirst:
 		return verdict{waits: unapproved}
-	case s.empty():
+	case s.Empty():
 	case used && (first.IsZero() || j.now.Sub(first) > Learning):
 		return verdict{waits: joined}
 	}
@@ -293,20 +266,20 @@ func (j *judgement) judgeNew(s *Said) verdict {
 		return verdict{waits: poisoned + ": " + what}
 	}
 	switch over := j.approvals >= MaxApproved || j.standingBytes+len(s.Definition) > MaxApprovedBytes; {
-	case over && s.empty():
+	case over && s.Empty():
 		return verdict{}
 	case over:
 		return verdict{waits: full}
 	}
 	j.approvals++
 	j.standingBytes += len(s.Definition)
-	return verdict{put: Standing, how: ByFirst, event: !s.empty()}
+	return verdict{put: Standing, how: ByFirst, event: !s.Empty()}
 }
 
 // hold says what has to be written of a definition that waits, as far as there is room.
 // The audit log is told once, until somebody has approved or forgotten it, however often
 // its server goes back and forth.
-func (j *judgement) hold(s *Said, v *verdict) {
+func (j *judgement) hold(s *pin.Said, v *verdict) {
 	p := j.waiting[s.Key]
 	kept := 0
 	if p != nil {
@@ -379,7 +352,7 @@ func (j *judgement) doubt(before func(pin.Digest) bool) {
 	for i := range j.said {
 		s := &j.said[i]
 		locked, ok := j.lock(s.Key)
-		if !before(s.Pin) && !(ok && locked.Pin == s.Pin) && !s.empty() {
+		if !before(s.Pin) && !(ok && locked.Pin == s.Pin) && !s.Empty() {
 			j.verdicts[i].waits = unsure
 		}
 	}
@@ -389,7 +362,7 @@ func (j *judgement) doubt(before func(pin.Digest) bool) {
 // first use is not.
 func (j *judgement) unwritten() {
 	for i := range j.verdicts {
-		if v := &j.verdicts[i]; v.how == ByFirst && !j.said[i].empty() {
+		if v := &j.verdicts[i]; v.how == ByFirst && !j.said[i].Empty() {
 			v.waits = unsure
 		}
 	}

@@ -30,9 +30,9 @@ var (
 
 // poison says what is poisonous about a definition, in words of ours; empty for
 // nothing.
-func (j *judgement) poison(s *Said) string {
+func (j *judgement) poison(s *pin.Said) string {
 	what, looked := j.suspect[s.Pin]
-	if looked || s.empty() {
+	if looked || s.Empty() {
 		return what
 	}
 	server, definitions, rules := lint.Server{Label: j.Label}, []json.RawMessage{s.Definition}, poisonRules

@@ -1,7 +1,6 @@
 package pinning
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -55,7 +54,7 @@ type Pin struct {
 }
 
 // None reports whether p are instructions of a server that has none.
-func (p *Pin) None() bool { return p.Kind == pin.Instructions && bytes.Equal(p.Definition, noText) }
+func (p *Pin) None() bool { return (&pin.Said{Key: p.Key, Definition: p.Definition}).Empty() }
 
 // StandingFor returns what is approved in the place of one of pins; nil for nothing.
 func StandingFor(pins []Pin, w *Pin) *Pin {

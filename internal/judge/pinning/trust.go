@@ -5,11 +5,11 @@
 //
 // # What is trusted
 //
-// In the mode [First] a server is trusted on first use: what it lists within
+// In the mode [pin.First] a server is trusted on first use: what it lists within
 // [Learning] of the first time that it lists anything is approved as it is first
 // seen, but for definitions that are poisoned by the look of them (rules X001 and
 // X002 of package lint; of instructions X023). What changes, or joins the server later,
-// waits. In the mode [Explicit] everything waits. A server that a lock file names is
+// waits. In the mode [pin.Explicit] everything waits. A server that a lock file names is
 // judged by that file, in both modes, as far as the file says something of that kind:
 // see package pin. What a person approves is approved in every mode.
 //
@@ -31,7 +31,6 @@
 package pinning
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,33 +42,11 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
-// A Mode says what has to happen before a tool, or what else a server says, is trusted.
-type Mode string
-
-// The modes. The empty Mode means Auto.
-const (
-	// Auto is First where a store is open in any case, else Off.
-	Auto Mode = "auto"
-	// Off: everything is trusted as its server lists it.
-	Off Mode = "off"
-	// First: a server is trusted on first use, and what differs later waits.
-	First Mode = "first"
-	// Explicit: what somebody has approved, or a lock file has, is trusted.
-	Explicit Mode = "explicit"
-)
-
 // Config says how servers are pinned.
 type Config struct {
-	Mode Mode   `yaml:"mode" enum:"auto,off,first,explicit" doc:"When a tool, prompt or skill, or the instructions of a server, are trusted. first: as the server first lists them; what changes or joins later is hidden until somebody approves it. explicit: when somebody has approved it, or the lock has it. off: always. auto: first where the store is open in any case (there are rules, keys or limits, or store.path is set), else off."`
-	Lock string `yaml:"lock" doc:"A file of pins, as dragoman lint --write-lock and dragoman pins lock write it. Of a server that it names only what it has, or what a person approved, is trusted; prompts, skills or instructions of which it says nothing are judged by the mode. It is read again when it changes. A relative path starts at the folder of the configuration file."`
+	Mode pin.Mode `yaml:"mode" enum:"auto,off,first,explicit" doc:"When a tool, prompt or skill, or the instructions of a server, are trusted. first: as the server first lists them; what changes or joins later is hidden until somebody approves it. explicit: when somebody has approved it, or the lock has it. off: always. auto: first where the store is open in any case (there are rules, keys or limits, or store.path is set), else off."`
+	Lock string   `yaml:"lock" doc:"A file of pins, as dragoman lint --write-lock and dragoman pins lock write it. Of a server that it names only what it has, or what a person approved, is trusted; prompts, skills or instructions of which it says nothing are judged by the mode. It is read again when it changes. A relative path starts at the folder of the configuration file."`
 }
-
-// Named reports whether the mode asks for pins by name, so that there has to be a place
-// to keep them in.
-func (m Mode) Named() bool { return m == First || m == Explicit }
-
-// Or returns m, or the mode of all servers where m says nothing.
-func (m Mode) Or(all Mode) Mode { return cmp.Or(m, all) }
 
 // Learning is how long first use lasts: some servers list their tools bit by bit, or
 // each caller's when that caller comes.
@@ -120,7 +97,7 @@ type Event struct {
 // use. A nil *Book trusts everything.
 type Book struct {
 	db     *store.DB
-	mode   Mode
+	mode   pin.Mode
 	lock   *lockFile
 	record func(*store.Tx, Event) error
 	log    *slog.Logger
@@ -143,8 +120,8 @@ func New(db *store.DB, config Config, record func(*store.Tx, Event) error, log *
 		log = slog.New(slog.DiscardHandler)
 	}
 	mode := config.Mode
-	if mode == "" || mode == Auto {
-		mode = First
+	if mode == "" || mode == pin.Auto {
+		mode = pin.First
 	}
 	b := &Book{
 		db: db, mode: mode, record: record, log: log, now: time.Now,
@@ -160,7 +137,7 @@ func New(db *store.DB, config Config, record func(*store.Tx, Event) error, log *
 }
 
 // Pins reports whether a server with that mode of its own is pinned.
-func (b *Book) Pins(own Mode) bool { return b != nil && own.Or(b.mode) != Off }
+func (b *Book) Pins(own pin.Mode) bool { return b != nil && own.Or(b.mode) != pin.Off }
 
 // Changed returns a channel that is closed when something else may be approved than
 // before. Whoever judged a server before judges it again then. It is nil, and so never

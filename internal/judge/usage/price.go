@@ -1,12 +1,10 @@
 package usage
 
 import (
-	"fmt"
 	"math/big"
-)
 
-// Million is how many millionths there are of a currency, and tokens in a price.
-const Million = 1_000_000
+	"github.com/dragoman-mcp/dragoman/internal/text/money"
+)
 
 // A Price is what a million tokens of a model cost, in the currency of whoever looks at
 // the sums. Empty costs nothing.
@@ -19,46 +17,20 @@ type Price struct {
 // Validate reports a price that is none.
 func (p *Price) Validate() error {
 	for _, text := range []string{p.Input, p.Cached, p.Output} {
-		if _, err := Amount(text); err != nil {
+		if _, err := money.Parse(text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// maxAmount is the highest price, so that sums stay within 64 bits.
-const maxAmount = 1_000_000 * Million
-
-// maxAmountText is the longest text of an amount, in bytes. Servers write amounts, too, and
-// reading one takes time by the square of its length.
-const maxAmountText = 20
-
-// Amount reads an amount of money, such as 2.50, in millionths; empty is none.
-func Amount(text string) (millionths int64, err error) {
-	if text == "" {
-		return 0, nil
-	}
-	if len(text) > maxAmountText {
-		return 0, fmt.Errorf("an amount of money has at most %d characters; write it as 2.50", maxAmountText)
-	}
-	r, ok := new(big.Rat).SetString(text)
-	if !ok || r.Sign() < 0 {
-		return 0, fmt.Errorf("%q is no amount of money; write it as 2.50", text)
-	}
-	r.Mul(r, big.NewRat(Million, 1))
-	if !r.IsInt() || !r.Num().IsInt64() || r.Num().Int64() > maxAmount {
-		return 0, fmt.Errorf("%q is no amount from 0.000001 to a million", text)
-	}
-	return r.Num().Int64(), nil
-}
-
 // Cost returns what tokens cost, in millionths. The price must be valid.
 func (p *Price) Cost(s Sum) int64 {
-	in, _ := Amount(p.Input)
-	out, _ := Amount(p.Output)
+	in, _ := money.Parse(p.Input)
+	out, _ := money.Parse(p.Output)
 	cached := in
 	if p.Cached != "" {
-		cached, _ = Amount(p.Cached)
+		cached, _ = money.Parse(p.Cached)
 	}
 	return share(in, s.Input-s.Cached) + share(cached, s.Cached) + share(out, s.Output)
 }
@@ -69,19 +41,9 @@ func share(price, tokens int64) int64 {
 		return 0
 	}
 	n := new(big.Int).Mul(big.NewInt(price), big.NewInt(tokens))
-	n.Add(n, big.NewInt(Million-1)).Div(n, big.NewInt(Million))
+	n.Add(n, big.NewInt(money.Million-1)).Div(n, big.NewInt(money.Million))
 	if !n.IsInt64() {
-		return maxAmount
+		return money.Max
 	}
 	return n.Int64()
-}
-
-// Money writes an amount in millionths, as 2.5.
-func Money(millionths int64) string {
-	whole, rest := millionths/Million, millionths%Million
-	text := fmt.Sprintf("%d.%06d", whole, rest)
-	for len(text) > 2 && text[len(text)-1] == '0' && text[len(text)-3] != '.' {
-		text = text[:len(text)-1]
-	}
-	return text
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/wire/retry"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -69,7 +69,7 @@ func define(configs map[string]Config, builtin Builtin, bounds Bounds, before *d
 	}
 	for label, connect := range builtin {
 		config := configs[label].filled()
-		config.Pins = pinning.Off // they are part of this program
+		config.Pins = pin.Off // they are part of this program
 		add(label, definition{config: config, connect: connect, retries: &retry.Budget{}})
 	}
 	for label, config := range configs {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/text/commandline"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
@@ -44,10 +44,10 @@ type Config struct {
 
 	Share Share `yaml:"share" enum:"all,caller,session" doc:"Who shares a session with the server, and so what it remembers between calls. all: all callers of the gateway. caller: each caller has its own, and with a command its own process. session: each session of a caller; that is an MCP session of the legacy era, or the conversation that a chat request names; requests that name none share the caller's."`
 
-	Pins    pinning.Mode `yaml:"pins" enum:"off,first,explicit" doc:"When a tool, or a text, of the server is trusted, in place of pins.mode: off for one whose descriptions change by nature."`
-	Tools   Filter       `yaml:"tools" doc:"Which tools of the server exist for models."`
-	Prices  Prices       `yaml:"prices" doc:"What a call of a tool costs, such as 0.002, by patterns (* and ?) for original tool names; of several that match the longest counts. A server may say itself what a call cost: io.github.dragoman-mcp/cost in _meta of its result, which counts instead."`
-	Effects Effects      `yaml:"effects" doc:"What calls can do to the world, in your word. Tools not named here may change something."`
+	Pins    pin.Mode `yaml:"pins" enum:"off,first,explicit" doc:"When a tool, or a text, of the server is trusted, in place of pins.mode: off for one whose descriptions change by nature."`
+	Tools   Filter   `yaml:"tools" doc:"Which tools of the server exist for models."`
+	Prices  Prices   `yaml:"prices" doc:"What a call of a tool costs, such as 0.002, by patterns (* and ?) for original tool names; of several that match the longest counts. A server may say itself what a call cost: io.github.dragoman-mcp/cost in _meta of its result, which counts instead."`
+	Effects Effects  `yaml:"effects" doc:"What calls can do to the world, in your word. Tools not named here may change something."`
 }
 
 // Share says who shares a session with a server.

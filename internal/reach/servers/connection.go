@@ -12,7 +12,6 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
-	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -66,12 +65,12 @@ type connection struct {
 	client  *mcp.Client   // nil while there is none
 	moved   chan struct{} // closed when client, or the state, becomes another
 	status  dragoman.Server
-	given   *dragoman.List            // what the server listed last
-	tools   []dragoman.Tool           // of its tools, the ones that the configuration allows
-	others  []dragoman.Entry          // its entries, but for those that are held
-	held    map[pin.Key]*pinning.Hold // what waits for approval, and why
-	judged  <-chan struct{}           // by what was approved until this is closed
-	partial int                       // how many kinds had not come
+	given   *dragoman.List        // what the server listed last
+	tools   []dragoman.Tool       // of its tools, the ones that the configuration allows
+	others  []dragoman.Entry      // its entries, but for those that are held
+	held    map[pin.Key]*pin.Hold // what waits for approval, and why
+	judged  <-chan struct{}       // by what was approved until this is closed
+	partial int                   // how many kinds had not come
 }
 
 func (c *connection) state() dragoman.Server {
@@ -243,7 +242,7 @@ func (c *connection) enter(client *mcp.Client, change func()) {
 
 // allowed returns the tools that exist for models, with the operator's word on
 // them, and what of the list is held that nobody has approved.
-func (c *connection) allowed(ctx context.Context, list *dragoman.List, partial []pin.Kind) (tools []dragoman.Tool, held map[pin.Key]*pinning.Hold) {
+func (c *connection) allowed(ctx context.Context, list *dragoman.List, partial []pin.Kind) (tools []dragoman.Tool, held map[pin.Key]*pin.Hold) {
 	tools = make([]dragoman.Tool, 0, list.Tools.Len())
 	for _, t := range list.Tools.All() {
 		if !c.config.Tools.Allows(t.Original) {
@@ -354,7 +353,7 @@ func (c *connection) watch(ctx context.Context, client *mcp.Client) error {
 			complete = nil
 		default:
 		}
-		approvals, partial := c.set.options.Pins.Changed(), partial(client)
+		approvals, partial := c.approvals(), partial(client)
 		list, err := client.List(ctx)
 		if err != nil {
 			return err

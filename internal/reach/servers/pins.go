@@ -10,7 +10,6 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
-	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/state/snapshot"
 	"github.com/dragoman-mcp/dragoman/internal/text/commandline"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -20,33 +19,45 @@ import (
 // pin returns what of a list is held, since nobody has approved it as it is now. Tools
 // are those that the configuration allows; partial are kinds of which not all has come
 // yet.
-func (c *connection) pin(ctx context.Context, tools []dragoman.Tool, list *dragoman.List, partial []pin.Kind) map[pin.Key]*pinning.Hold {
+func (c *connection) pin(ctx context.Context, tools []dragoman.Tool, list *dragoman.List, partial []pin.Kind) map[pin.Key]*pin.Hold {
 	if !c.pinned() {
 		return nil
 	}
-	said := make([]pinning.Said, 0, len(tools)+1)
+	said := make([]pin.Said, 0, len(tools)+1)
 	for i := range tools {
 		if tools[i].Quarantined == nil {
-			said = append(said, pinning.OfTool(&tools[i]))
+			said = append(said, pin.OfTool(&tools[i]))
 		}
 	}
 	for i := range list.Entries {
-		if s, ok := pinning.OfEntry(&list.Entries[i]); ok {
+		if s, ok := pin.OfEntry(&list.Entries[i]); ok {
 			said = append(said, s)
 		}
 	}
-	said = append(said, pinning.OfInstructions(c.label, list.Servers[0].Instructions))
-	return c.set.options.Pins.Judge(ctx, pinning.Server{
+	said = append(said, pin.OfInstructions(c.label, list.Servers[0].Instructions))
+	return c.set.options.Pins.Judge(ctx, pin.Subject{
 		Label: c.label, Identity: c.config.identity(), Mode: c.config.Pins, Own: c.principal != (Owner{}), Partial: partial,
 	}, said)
 }
 
-func (c *connection) pinned() bool { return c.set.options.Pins.Pins(c.config.Pins) }
+func (c *connection) pinned() bool {
+	pins := c.set.options.Pins
+	return pins != nil && pins.Pins(c.config.Pins)
+}
+
+// approvals returns a channel that is closed when something else may be approved; nil
+// where everything is trusted.
+func (c *connection) approvals() <-chan struct{} {
+	if c.set.options.Pins == nil {
+		return nil
+	}
+	return c.set.options.Pins.Changed()
+}
 
 // partial returns the kinds of which not all has come yet. What is listed afterwards is
 // no less.
 func partial(client *mcp.Client) (kinds []pin.Kind) {
-	for entry, kind := range pinning.Entries {
+	for entry, kind := range pin.Entries {
 		if !client.Listed(entry) {
 			kinds = append(kinds, kind)
 		}
@@ -57,22 +68,22 @@ func partial(client *mcp.Client) (kinds []pin.Kind) {
 // sameSaid reports whether two lists say the same, as far as it is pinned.
 func sameSaid(a, b *dragoman.List) bool {
 	only := func(l *dragoman.List) []dragoman.Entry {
-		return slices.DeleteFunc(slices.Clone(l.Entries), func(e dragoman.Entry) bool { return pinning.Entries[e.Kind] == "" })
+		return slices.DeleteFunc(slices.Clone(l.Entries), func(e dragoman.Entry) bool { return pin.Entries[e.Kind] == "" })
 	}
 	return a != nil && a.Tools == b.Tools && a.Servers[0].Instructions == b.Servers[0].Instructions && slices.EqualFunc(only(a), only(b), snapshot.SameEntry)
 }
 
 // approved returns the entries that are not held.
-func approved(entries []dragoman.Entry, held map[pin.Key]*pinning.Hold) []dragoman.Entry {
+func approved(entries []dragoman.Entry, held map[pin.Key]*pin.Hold) []dragoman.Entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e dragoman.Entry) bool {
-		key, ok := pinning.KeyOf(&e)
+		key, ok := pin.KeyOf(&e)
 		return ok && held[key] != nil
 	})
 }
 
 // words returns the instructions that may be passed on: the server's own, or, while
 // those are held, the ones that somebody approved.
-func words(own string, held map[pin.Key]*pinning.Hold) string {
+func words(own string, held map[pin.Key]*pin.Hold) string {
 	hold := held[pin.Key{Kind: pin.Instructions}]
 	switch {
 	case hold == nil:
@@ -84,7 +95,7 @@ func words(own string, held map[pin.Key]*pinning.Hold) string {
 }
 
 // heldTexts returns what is held beside tools, sorted.
-func heldTexts(held map[pin.Key]*pinning.Hold) (texts []dragoman.HeldText) {
+func heldTexts(held map[pin.Key]*pin.Hold) (texts []dragoman.HeldText) {
 	for key, hold := range held {
 		if key.Kind != pin.Tool {
 			texts = append(texts, dragoman.HeldText{Name: key.String(), Problem: hold.Problem})
@@ -154,7 +165,7 @@ func (c *connection) withheld(ctx context.Context, client *mcp.Client, call drag
 	case call.Tool != nil:
 		key = pin.Key{Kind: pin.Tool, Name: call.Tool.Original}
 	case call.Entry != nil:
-		key, _ = pinning.KeyOf(call.Entry)
+		key, _ = pin.KeyOf(call.Entry)
 	}
 	c.mu.Lock()
 	hold := c.held[key]

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
@@ -79,8 +80,8 @@ func TestApprovalsOfOthers(t *testing.T) {
 	s := openOne(t, Config{URL: web(t, fakemcp.New(fakemcp.Config{Tools: []fakemcp.Tool{{Name: "plain"}}})) + "/mcp"}, Options{Pins: b})
 	before := listed(t, s)
 	ghost := dragoman.ReadTool("ghost", json.RawMessage(`{"name":"x"}`))
-	said := pinning.OfTool(&ghost)
-	b.Judge(t.Context(), pinning.Server{Label: "ghost", Mode: pinning.Explicit}, []pinning.Said{said})
+	said := pin.OfTool(&ghost)
+	b.Judge(t.Context(), pin.Subject{Label: "ghost", Mode: pin.Explicit}, []pin.Said{said})
 	if err := b.Approve(t.Context(), "ghost", said.Key, said.Pin, "terminal:ada"); err != nil {
 		t.Fatal(err)
 	}

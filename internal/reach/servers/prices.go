@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+	"github.com/dragoman-mcp/dragoman/internal/text/money"
 )
 
 // Prices are what calls of tools cost, by patterns for their original names.
@@ -14,7 +14,7 @@ type Prices map[string]string
 // Validate reports a price that is none.
 func (p Prices) Validate() error {
 	for _, pattern := range slices.Sorted(maps.Keys(p)) {
-		if _, err := usage.Amount(p[pattern]); err != nil {
+		if _, err := money.Parse(p[pattern]); err != nil {
 			return err
 		}
 	}
@@ -29,6 +29,6 @@ func (p Prices) Of(name string) (millionths int64) {
 			longest = pattern
 		}
 	}
-	millionths, _ = usage.Amount(p[longest])
+	millionths, _ = money.Parse(p[longest])
 	return millionths
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
@@ -42,8 +42,8 @@ type Options struct {
 	// Seals close what it takes to go on with a login that was begun; nil for keys that end
 	// with the process.
 	Seals *seal.Ring
-	// Pins is the book of what is approved of servers; nil trusts everything.
-	Pins *pinning.Book
+	// Pins says what of servers is approved; nil trusts everything.
+	Pins pin.Judge
 	// Extensions is the raw object of extensions that those behind us have, and that
 	// servers are told; nil for none.
 	Extensions json.RawMessage
