@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/judge/budget"
+	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
@@ -68,11 +71,30 @@ func TestSampling(t *testing.T) {
 		{"not allowed", "legacy", "1", false, []string{"nobody can be asked"}},
 		{"not allowed", "modern", "1", false, []string{"nobody can be asked"}},
 	} {
-		t.Run(tc.name+", "+tc.era, func(t *testing.T) { sampling(t, tc.era, tc.times, tc.allow, tc.want) })
+		t.Run(tc.name+", "+tc.era, func(t *testing.T) {
+			sampling(t, tc.era, tc.times, tc.want, func(f *config.File) { f.Sampling.Answer = tc.allow })
+		})
 	}
 }
 
-func sampling(t *testing.T, era, times string, allow bool, want []string) {
+// TestSamplingOfTheSpent: a server gets no answers of a model of which the caller has nothing
+// left, though the chat was let in before.
+func TestSamplingOfTheSpent(t *testing.T) {
+	for name, spent := range map[string]func(*config.File){
+		"limit":  func(f *config.File) { f.Limits = []limit.Limit{{Of: []string{"model:*"}, Tokens: 1}} },
+		"budget": func(f *config.File) { f.Budgets = []budget.Budget{{Tokens: 1}} },
+		"group":  func(f *config.File) { f.Budgets = []budget.Budget{{Tokens: 1, Per: "all"}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sampling(t, "legacy", "1", []string{"The result is empty."}, func(f *config.File) {
+				f.Sampling.Answer, f.Store.Path = true, filepath.Join(t.TempDir(), "dragoman.db")
+				spent(f)
+			})
+		})
+	}
+}
+
+func sampling(t *testing.T, era, times string, want []string, change func(*config.File)) {
 	behind := &mcp.Server{Host: func(*http.Request) (mcp.Host, error) { return poet{}, nil }}
 	t.Cleanup(behind.Close)
 	url := web(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +106,8 @@ func sampling(t *testing.T, era, times string, allow bool, want []string) {
 	}))
 	g := build(t, func(f *config.File) {
 		f.MCPServers = map[string]servers.Config{"poet": {URL: url}}
-		f.Sampling.Answer, f.Sampling.Questions = allow, 2
+		f.Sampling.Questions = 2
+		change(f)
 	})
 	if err := g.Wait(t.Context()); err != nil {
 		t.Fatal(err)

@@ -33,6 +33,7 @@ func (s *Session) Sampler(client *model.Client, can dragoman.Kind, next Ask) (As
 		return next, can
 	}
 	sampler := &sampler{Sampling: s.sampling, client: client, model: s.Model, next: next, log: s.logger(), asked: map[string]int{}}
+	sampler.spent = func(ctx context.Context) *dragoman.Problem { return s.gate.Spent(ctx, s.Caller, s.asked) }
 	return sampler.ask, can | dragoman.AskSampling
 }
 
@@ -42,6 +43,9 @@ type sampler struct {
 	model    string
 	next     Ask
 	log      *slog.Logger
+	// spent says that the caller has nothing left to spend. The chat was admitted before a
+	// server asked, and how long its questions are, and how many, is the server's to say.
+	spent func(context.Context) *dragoman.Problem
 
 	mu    sync.Mutex
 	asked map[string]int // by call
@@ -81,6 +85,10 @@ func (s *sampler) ask(ctx context.Context, call dragoman.Call, asks *dragoman.As
 // answer asks the model. No answer, which the server is told, is no reason to give
 // the call up.
 func (s *sampler) answer(ctx context.Context, call dragoman.Call, q dragoman.Question) (json.RawMessage, error) {
+	if problem := s.spent(ctx); problem != nil {
+		s.log.Info("sampling declined", "server", q.Server, "why", problem.Message)
+		return nil, nil
+	}
 	most := s.take(call)
 	if most <= 0 {
 		s.log.Info("sampling declined", "server", q.Server, "why", "its bounds are used up")

@@ -245,6 +245,15 @@ func (g *Gate) Meter(who caller.Caller, model string) *meter.Meter {
 	}}
 }
 
+// Spent says that a caller has nothing left to spend on a model, for what an admitted request
+// causes beside its own messages; nil where there is something left.
+func (g *Gate) Spent(ctx context.Context, who caller.Caller, model string) *dragoman.Problem {
+	if problem := g.o.Budget.Admit(ctx, who, false); problem != nil {
+		return problem
+	}
+	return g.o.Limit.Spent(who, model)
+}
+
 // Inbox returns where what a policy asks for is asked; nil where nothing is.
 func (g *Gate) Inbox() *approval.Inbox { return g.o.Inbox }
 

@@ -320,6 +320,31 @@ func (l *Limiter) Tokens(who caller.Caller, model string, n int64) {
 	l.keepSoon()
 }
 
+// Spent says that the tokens of a day are used up that a caller has of a model; nil where they
+// are not. It admits nothing, and asks no other replica.
+func (l *Limiter) Spent(who caller.Caller, model string) *dragoman.Problem {
+	if l == nil {
+		return nil
+	}
+	u, now := Model(who, model), time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.limits {
+		each := l.limits[i]
+		if each.Tokens == 0 || !each.counts(&u) {
+			continue
+		}
+		each.Calls = 0 // those of a day are of what is admitted
+		owner, key := each.key(&u)
+		if used := l.days.of(now, who.ID, owner, key); used != nil {
+			if problem := each.spent(&u, used, now); problem != nil {
+				return problem
+			}
+		}
+	}
+	return nil
+}
+
 // all returns the limits as they are now.
 func (l *Limiter) all() []limit {
 	l.mu.Lock()
