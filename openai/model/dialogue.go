@@ -85,6 +85,8 @@ type Dialogue struct {
 	history   []json.RawMessage // what the upstream was told, ours included
 	from      int               // history[from:] is what the client does not see
 	moved     []json.RawMessage // parts of tool messages at its end that are to follow them
+	pictures  []json.RawMessage // parts of it that tools of ours returned
+	blind     bool              // the upstream takes none of those
 	rounds    int
 	flattened map[*offer][]json.RawMessage // functions as the Responses API has them
 	plain     bool                         // the model has no thoughts that could be sealed
@@ -230,7 +232,13 @@ func (d *Dialogue) ask(ctx context.Context, last bool) (*answer, error) {
 			}
 			attempt--
 			continue
-		case d.rounds == 0:
+		}
+		if attempt == 0 {
+			if a, ok := d.askBlind(ctx, last, failure); ok {
+				return a, nil
+			}
+		}
+		if d.rounds == 0 {
 			if a, ok := d.askNoUsage(ctx, last, failure); ok {
 				return a, nil
 			}

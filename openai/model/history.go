@@ -34,6 +34,7 @@ func (d *Dialogue) AddHidden(messages ...json.RawMessage) {
 		if err != nil {
 			continue // we made it
 		}
+		d.notePictures(o)
 		dropped := d.DropReasoning(o)
 		if d.Client.API != ResponsesAPI && o.Delete(itemsMember) {
 			dropped = true

@@ -55,8 +55,19 @@ func (d *Dialogue) Answer(round *Round, results []dragoman.Result) (closed bool)
 	}
 	if round.resumed {
 		d.AddHidden(Documents(m)...) // it may come from another dialect
-	} else {
-		d.history = append(d.history, Documents(m)...)
+		return true
+	}
+	documents := Documents(m)
+	d.history = append(d.history, documents...)
+	if slices.ContainsFunc(answers, func(a Answer) bool { return len(a.Message.Images) > 0 }) {
+		for _, document := range documents[1:] {
+			if o, err := rawjson.ParseObject(document); err == nil {
+				d.notePictures(o)
+			}
+		}
+		if d.blind {
+			d.leavePictures()
+		}
 	}
 	return true
 }
