@@ -27,6 +27,9 @@ type Options struct {
 	// Seals has the keys that seal a model's thoughts; nil makes one that ends with the
 	// conversation, so that no thoughts come back.
 	Seals *seal.Ring
+	// Turn names the turn that the request is part of, where its client names it: requests of
+	// one with the same history are the same request, whatever else they say.
+	Turn string
 }
 
 // Conversation is one request to POST /v1/messages as a conversation. Make it with [New]
@@ -91,9 +94,13 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		Client: options.Model, Request: request.chat(c.dialect()), Offers: options.Offers, Search: options.Search,
 		Shape: options.Shape, Progress: c.progress, Can: options.Can,
 	}
+	digest := recall.Digest(request.object) + options.Session
+	if options.Turn != "" {
+		digest = request.place() + options.Turn
+	}
 	c.thread = &recall.Thread{
 		Request: recall.Request{
-			Digest: recall.Digest(request.object) + options.Session, Owner: owner, Identified: identified, Shown: request.shown(),
+			Digest: digest, Owner: owner, Identified: identified, Shown: request.shown(),
 			Retried: options.Retried, Again: options.Again,
 		},
 		Dialogue: c.dialogue, Memory: options.Memory, Running: options.Running, Guide: options.Guide, Log: options.Log,

@@ -1,7 +1,9 @@
 package messages
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -201,4 +203,35 @@ func (t *translator) results(results []toolResult) {
 // publicName is a name for a tool that is not offered any more.
 func publicName(tool serverTool) string {
 	return strings.Trim(qualified.Name(tool.server, tool.name), "_")
+}
+
+// place returns a digest of how far the conversation has come: of what people and the model
+// said, and of which calls. Agents say reminders, thoughts and the contents of results
+// otherwise to another model.
+func (r *Request) place() string {
+	h := sha256.New()
+	role := ""
+	for i := range r.turns {
+		turn := &r.turns[i]
+		if turn.role == "system" {
+			continue
+		}
+		if turn.role != role {
+			role = turn.role
+			fmt.Fprintf(h, "%s\n", role)
+		}
+		for _, b := range turn.blocks {
+			switch b.kind {
+			case "text":
+				if text := strings.TrimSpace(b.text("text")); text != "" && !strings.HasPrefix(text, recall.Reminder) {
+					fmt.Fprintf(h, "%d %s\n", len(text), text)
+				}
+			case "tool_use", "mcp_tool_use", "server_tool_use":
+				fmt.Fprintf(h, "calls %q\n", b.text("id"))
+			case "tool_result":
+				fmt.Fprintf(h, "result %q\n", b.text("tool_use_id"))
+			}
+		}
+	}
+	return string(h.Sum(nil))
 }

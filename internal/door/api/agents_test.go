@@ -15,6 +15,8 @@ import (
 func TestRequestsThatAgentsSendAgain(t *testing.T) {
 	const turn = `{"model":"m","stream":true,"input":"Go","client_metadata":{"turn_id":"t1","try":"%d"}}`
 	const message = `{"model":"m","max_tokens":100,"stream":%s,"tools":[{"name":"Bash","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"Go"}]}`
+	// Claude Code says the same otherwise to another model.
+	const other = `{"model":"n","max_tokens":50,"stream":true,"thinking":{"type":"enabled","budget_tokens":40},"tools":[{"name":"Read","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":[{"type":"text","text":"<system-reminder>\nHere.\n</system-reminder>"},{"type":"text","text":"Go"}]}]}`
 	const talk = `{"model":"m","stream":true,"messages":[{"role":"user","content":"Go"}]}`
 	for _, tt := range []struct {
 		name, path    string
@@ -28,6 +30,11 @@ func TestRequestsThatAgentsSendAgain(t *testing.T) {
 		{"Claude Code", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "false"), []string{"X-Claude-Code-Session-Id", "s"}, "files__delete {}"},
 		{"Claude Code, with less of thinking", "/v1/messages", fmt.Sprintf(message, `true,"thinking":{"type":"adaptive","display":"omitted"}`), fmt.Sprintf(message, `false,"thinking":{"type":"adaptive"}`), []string{"X-Claude-Code-Session-Id", "s"}, "files__delete {}"},
 		{"another agent of Claude Code", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "true"), []string{"X-Claude-Code-Session-Id", "s"}, "files__delete {}\nfiles__delete {}"},
+		{"Claude Code, in a stream again", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "true"), []string{"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Request-Class", "main", "X-Claude-Code-Prompt-Id", "p"}, "files__delete {}"},
+		{"Claude Code, of its fallback", "/v1/messages", fmt.Sprintf(message, "true"), other, []string{"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Request-Class", "main", "X-Claude-Code-Prompt-Id", "p"}, "files__delete {}"},
+		{"an agent of Claude Code, of its fallback", "/v1/messages", fmt.Sprintf(message, "true"), other, []string{"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Prompt-Id", "p", "X-Claude-Code-Request-Class", "subagent", "X-Claude-Code-Agent-Id", "a"}, "files__delete {}"},
+		{"two agents of Claude Code for a prompt", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "true"), []string{"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Prompt-Id", "p", "X-Claude-Code-Request-Class", "subagent", "X-Claude-Code-Agent-Id", "a%d"}, "files__delete {}\nfiles__delete {}"},
+		{"two prompts of Claude Code", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "true"), []string{"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Request-Class", "main", "X-Claude-Code-Prompt-Id", "p%d"}, "files__delete {}\nfiles__delete {}"},
 		{"opencode", "/v1/chat/completions", talk, talk, []string{"User-Agent", "opencode/1.18.33", "X-Session-Id", "ses_1"}, "files__delete {}"},
 		{"opencode, Responses", "/v1/responses", `{"model":"m","stream":true,"input":"Go"}`, `{"model":"m","stream":true,"input":"Go"}`, []string{"User-Agent", "opencode/1.18.33", "X-Session-Id", "ses_1"}, "files__delete {}"},
 		{"opencode, Messages", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "true"), []string{"User-Agent", "opencode/1.18.33", "X-Session-Id", "ses_1"}, "files__delete {}"},

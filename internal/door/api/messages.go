@@ -80,12 +80,25 @@ type messagesAsking struct {
 	seals  *seal.Ring
 	beside bool // an agent asks it beside its conversation, and
 	search bool // it is a search of the web
+
+	turn string // of Claude Code's that it is part of; empty where it does not say
 }
 
 func messagesOf(r *http.Request, request *messages.Request, seals *seal.Ring) messagesAsking {
 	beside := fromClaudeCode(r) && (request.Beside() || besideByClass(r))
 	search := beside && request.Search != nil
-	return messagesAsking{request, seals, beside && !search, search}
+	return messagesAsking{request, seals, beside && !search, search, claudeTurn(r, beside)}
+}
+
+// claudeTurn returns the name of the turn of Claude Code's that a request is part of; empty
+// where it does not say. It sends a request again in a stream, too, and to its fallback model
+// with other words of its own. Two agents that it starts with the same words are two.
+func claudeTurn(r *http.Request, beside bool) string {
+	prompt, agent := r.Header.Get("X-Claude-Code-Prompt-Id"), r.Header.Get("X-Claude-Code-Agent-Id")
+	if prompt == "" || beside || agent == "" && r.Header.Get("X-Claude-Code-Request-Class") != "main" || !fromClaudeCode(r) {
+		return ""
+	}
+	return r.Header.Get("X-Claude-Code-Session-Id") + " " + prompt + " " + agent
 }
 
 // besideByClass reports whether Claude Code says of a request that it is no turn of a
@@ -98,7 +111,7 @@ func besideByClass(r *http.Request) bool {
 }
 
 func (m messagesAsking) about() about {
-	said := about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, search: m.Search, withhold: m.Withhold(), reads: m.Plans(), searches: m.search}
+	said := about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, search: m.Search, withhold: m.Withhold(), reads: m.Plans(), searches: m.search, turn: m.turn != ""}
 	if m.beside {
 		said.beside = "Claude Code"
 	}
@@ -110,7 +123,7 @@ func (m messagesAsking) rename(model string) { m.Rename(model) }
 func (m messagesAsking) plain(context.Context, string) json.RawMessage { return nil }
 
 func (m messagesAsking) converse(w http.ResponseWriter, options chat.Options, _ *session.Session) (conversation, error) {
-	return messages.New(m.Request, w, messages.Options{Options: options, Seals: m.seals})
+	return messages.New(m.Request, w, messages.Options{Options: options, Seals: m.seals, Turn: m.turn})
 }
 
 // countTokens answers POST /v1/messages/count_tokens: with the upstream's own count where
