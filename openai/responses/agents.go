@@ -16,8 +16,7 @@ func (h *history) agentMessage(o *rawjson.Object) error {
 	if err != nil {
 		return model.Invalid(".content", "Content must be an array of parts.")
 	}
-	from := fmt.Sprintf("Message of the agent %s to the agent %s:", stringOf(o, "author"), stringOf(o, "recipient"))
-	parts := []json.RawMessage{object(text("type", "input_text"), text("text", from))}
+	var parts []json.RawMessage
 	for _, part := range given {
 		if typeOf(part) != "encrypted_content" {
 			parts = append(parts, part)
@@ -31,8 +30,29 @@ func (h *history) agentMessage(o *rawjson.Object) error {
 			parts = append(parts, object(text("type", "input_text"), text("text", said)))
 		}
 	}
-	o.Set("content", array(parts...))
-	content, err := h.contents.chat(o, "content", "user")
+	return h.toldBy(fmt.Sprintf("Message of the agent %s to the agent %s:", stringOf(o, "author"), stringOf(o, "recipient")), parts)
+}
+
+// uncalled takes what a tool of the client's says without having been called, as Codex brings
+// the goal that its model is to pursue: a message that says from what it is.
+func (h *history) uncalled(o *rawjson.Object) error {
+	said := o.Get("output")
+	var parts []json.RawMessage
+	switch rawjson.Kind(said) {
+	case '[':
+		parts, _ = rawjson.Elements(said)
+	case '"':
+		parts = []json.RawMessage{object(text("type", "input_text"), raw("text", said))}
+	default:
+		parts = []json.RawMessage{object(text("type", "input_text"), text("text", string(said)))}
+	}
+	return h.toldBy(fmt.Sprintf("Output of %s, which was not called:", h.tools.find(stringOf(o, "namespace"), stringOf(o, "name"), false)), parts)
+}
+
+// toldBy puts a message behind the history that says who says what is in it.
+func (h *history) toldBy(who string, parts []json.RawMessage) error {
+	said := rawjson.Object{Members: []rawjson.Member{raw("content", array(append([]json.RawMessage{object(text("type", "input_text"), text("text", who))}, parts...)...))}}
+	content, err := h.contents.chat(&said, "content", "user")
 	if err == nil {
 		h.add(model.ChatMessage("user", content))
 	}

@@ -231,6 +231,9 @@ func (h *history) output(o *rawjson.Object, kind string) error {
 			id = open
 		}
 	}
+	if id == "" && kind == "function_call_output" && stringOf(o, "name") != "" {
+		return h.uncalled(o)
+	}
 	if id == "" {
 		return model.Invalid(".call_id", "A result needs the call_id of its call.")
 	}

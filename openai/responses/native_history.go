@@ -108,12 +108,22 @@ func (h *history) nativeItem(o *rawjson.Object, item json.RawMessage) error {
 	case strings.HasSuffix(kind, "_output") && id != "" && (h.open[id] != "" || strings.HasSuffix(kind, "_call_output")):
 		delete(h.open, id)
 		h.put(model.ChatResult(id, rawjson.Quote(plainContent(o.Get("output")))), item)
-	case h.nativeTurn.any && kind != "additional_tools" && kind != "compaction_trigger":
+	case h.nativeTurn.any && !ofClient(kind, id):
 		h.say(item)
 	default: // of nobody: where it stands is what matters
 		h.put(model.ChatMessage("system", noWords), item)
 	}
 	return nil
+}
+
+// ofClient reports whether an item is one that only clients say, which has a place in the
+// history and is no part of what the assistant said before it.
+func ofClient(kind, callID string) bool {
+	switch kind {
+	case "additional_tools", "compaction_trigger", "configuration_update", "agent_message":
+		return true
+	}
+	return kind == "function_call_output" && callID == "" // of what was not called
 }
 
 // summary takes a compaction that was made here in place of what stands before it, as

@@ -45,7 +45,7 @@ var sizeShapes = map[string]shape{
 var itemShapes = map[string]shape{
 	"message":                 {"type": "s", "id": "s", "role": "!s", "content": "!sa", "status": "s", "phase": "s"},
 	"function_call":           {"type": "!s", "id": "s", "call_id": "!s", "name": "!s", "namespace": "s", "arguments": "!s", "status": "s", "caller": "o"},
-	"function_call_output":    {"type": "!s", "id": "s", "call_id": "!s", "output": "!sa", "status": "s"},
+	"function_call_output":    {"type": "!s", "id": "s", "call_id": "s", "name": "s", "namespace": "s", "output": "!sa", "status": "s"},
 	"custom_tool_call":        {"type": "!s", "id": "s", "call_id": "!s", "name": "!s", "namespace": "s", "input": "!s", "status": "s"},
 	"custom_tool_call_output": {"type": "!s", "id": "s", "call_id": "!s", "output": "!sa", "status": "s"},
 	"reasoning":               {"type": "!s", "id": "!s", "summary": "!a", "content": "a", "encrypted_content": "s", "status": "s"},
@@ -61,6 +61,8 @@ var itemShapes = map[string]shape{
 	"compaction_trigger":      {"type": "!s"},
 	"item_reference":          {"type": "s", "id": "!s"},
 	"additional_tools":        {"type": "!s", "id": "s", "role": "!s", "tools": "!a"},
+	"agent_message":           {"type": "!s", "id": "s", "author": "!s", "recipient": "!s", "content": "!a"},
+	"configuration_update":    {"type": "!s", "id": "s", "reasoning": "o", "text": "o"},
 	"mcp_list_tools":          {"type": "!s", "id": "!s", "server_label": "!s", "tools": "!a", "error": "s"},
 	"mcp_call":                {"type": "!s", "id": "!s", "server_label": "!s", "name": "!s", "arguments": "!s", "output": "s", "error": "so", "approval_request_id": "s", "status": "s"},
 	"mcp_approval_request":    {"type": "!s", "id": "!s", "server_label": "!s", "name": "!s", "arguments": "!s"},
