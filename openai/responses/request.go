@@ -36,6 +36,7 @@ type Request struct {
 	items    []json.RawMessage // those of all that it goes on from, and its own
 	known    map[string]*memory.Turn
 	joined   int               // how many items its conversation had been given
+	fork     string            // the thread of Codex's that its own was forked from
 	begun    []string          // the names under which what it goes on from was begun
 	tools    []json.RawMessage // entries of its tools that are the client's own
 	choice   choice
@@ -374,7 +375,26 @@ func (r *Request) readClient() error {
 	if stringOf(thread, "request_kind") == "compaction" {
 		r.beside = true
 	}
+	if r.fork = stringOf(thread, "forked_from_thread_id"); r.fork != "" {
+		if err := recall.CheckName("forked_from_thread_id", r.fork); err != nil {
+			return err
+		}
+		r.goesOnFrom(r.branchedFrom(""))
+	}
 	return nil
+}
+
+// branchedFrom returns the name under which a caller's thread is remembered that this one of
+// Codex's was forked from, whose history it begins with; empty for none. Codex names each thread
+// by its id in prompt_cache_key.
+func (r *Request) branchedFrom(caller string) string {
+	if r.fork == "" || stringOf(r.object, "prompt_cache_key") == "" {
+		return ""
+	}
+	o := r.object.Clone()
+	o.Set("prompt_cache_key", rawjson.Quote(r.fork))
+	name, _ := recall.Owner(o, caller, "")
+	return name
 }
 
 // digest is the digest by which the request is known when it is sent again. What else

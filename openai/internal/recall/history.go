@@ -42,7 +42,7 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	if err != nil {
 		return nil, err
 	}
-	any := len(t.Request.Known) > 0 || store != nil && (!spoke || store.Any(ctx, t.Request.Owner))
+	any := len(t.Request.Known) > 0 || store != nil && (!spoke || store.Any(ctx, t.Request.Owner) || t.Request.From != "" && store.Any(ctx, t.Request.From))
 	keys, alike := t.historyKeys(h, any)
 	renewed := !t.Request.Retried && !t.Request.Again
 	if !renewed {
@@ -62,6 +62,9 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 		if h.turns, err = store.Find(ctx, t.Request.Owner, keys); err != nil {
 			return nil, fmt.Errorf("finding what is remembered: %w", err)
 		}
+		if err := t.branch(ctx, h); err != nil {
+			return nil, err
+		}
 	}
 	if renewed { // so does one that is asked otherwise, and ends with the same
 		last := len(h.messages) - 1
@@ -76,6 +79,44 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	}
 	h.know(t.Request.Known, append(keys, alike...))
 	return h, nil
+}
+
+// branch finds turns that are not known of this conversation in the one that it was branched
+// off from, and keeps them as its own: what is branched off from this one finds them here. A
+// request that ends as one of the other conversation's did is another one.
+func (t *Thread) branch(ctx context.Context, h *history) error {
+	if t.Request.From == "" {
+		return nil
+	}
+	last := len(h.messages) - 1
+	var keys []string
+	for i := range last {
+		for _, key := range append(slices.Clone(h.keys[i]), h.broken[i]...) {
+			if h.turns[key] == nil {
+				keys = append(keys, key)
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	found, err := t.Memory.Find(ctx, t.Request.From, keys)
+	if err != nil {
+		return fmt.Errorf("finding what is remembered: %w", err)
+	}
+	if h.turns == nil {
+		h.turns = map[string]*memory.Turn{}
+	}
+	of := map[*memory.Turn][]string{}
+	for _, key := range keys {
+		if turn := found[key]; turn != nil && h.turns[key] == nil {
+			h.turns[key], of[turn] = turn, append(of[turn], key)
+		}
+	}
+	for turn, keys := range of {
+		t.keep(ctx, keys, turn)
+	}
+	return nil
 }
 
 func newHistory(messages []json.RawMessage) *history {

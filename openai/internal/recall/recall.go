@@ -38,6 +38,9 @@ type Request struct {
 	Digest string
 	// Owner is under whose name its conversations are kept.
 	Owner string
+	// From is under whose name the conversation is kept that this one was branched off from;
+	// empty for none. What is found there is kept as this one's own from then on.
+	From string
 	// Identified says that the request names its person or its conversation, among
 	// those of the same key.
 	Identified bool
