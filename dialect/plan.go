@@ -242,7 +242,7 @@ func (c *conversion) passes() []func() {
 		c.inferTypes, c.splitTypeLists, c.itemsFromUnevaluated, c.writeTuples, c.nullableUnions, c.spliceUnions, c.writeEnumsAsText, c.leaveLiterals,
 		c.hideReferences, c.collapseItemUnions, c.dropIdle, c.spillConditions, c.spellOutAny, c.spliceUnions, c.addMissing, c.declareRequired, c.defineRequired, c.writeMaps, c.keepMembers, c.openObjects, c.openExplicitly,
 		c.renameProperties, c.limitDepth, c.acceptNulls, c.makeStrict, c.describeRequired, c.rewriteConstraints, c.spillConstraints, c.relaxConditions, c.dropIdle,
-		c.openIdle, c.spellOutAny, c.spliceUnions, c.relaxOneOf, c.stripAnnotations, c.preferKnown, c.describe,
+		c.openIdle, c.spellOutAny, c.relaxOneOf, c.stripAnnotations, c.spliceUnions, c.preferKnown, c.describe,
 	}
 }
 
