@@ -30,6 +30,9 @@ func check(root *schema.Node, rules *Rules) *checker {
 	if rules.RefsAnywhere && members(root, "$ref") > k.references {
 		k.wrong("", "a $ref that is none")
 	}
+	if beyondDoubles(root) {
+		k.wrong("", "a number beyond a double")
+	}
 	k.circles()
 	k.totals()
 	return k

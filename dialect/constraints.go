@@ -111,7 +111,7 @@ var constraints = []constraint{
 func (c *conversion) spillConstraints() {
 	c.each(func(n *schema.Node) {
 		for _, k := range constraints {
-			if v := n.Get(k.keyword); v != nil && c.rules.bad(k.feature) {
+			if v := n.Get(k.keyword); v != nil && (c.rules.bad(k.feature) || v.Kind() == schema.Number && !inDouble(v)) {
 				c.spillOne(n, k, v)
 			}
 		}
@@ -354,15 +354,15 @@ func (c *conversion) stripAnnotations() {
 				strip = c.rules.bad(NullableKeyword)
 			case "examples", "example", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType",
 				"contentSchema", "discriminator", "xml", "externalDocs":
-				strip = c.rules.bad(Examples)
+				strip = c.rules.bad(Examples) || beyondDoubles(m.Value)
 			case "default":
-				if c.rules.bad(Default) {
+				if c.rules.bad(Default) || beyondDoubles(m.Value) {
 					c.spillDefault(n, m.Value)
 					strip = true
 				}
 			case "description", "type", "enum", "const", "$ref", "$defs", "definitions", "nullables":
 			default:
-				strip = !judges(m.Name) && c.rules.bad(Examples)
+				strip = !judges(m.Name) && (c.rules.bad(Examples) || beyondDoubles(m.Value))
 			}
 			if strip && n.Delete(m.Name) && m.Name != "default" {
 				c.say("stripAnnotations", n, m.Name+" is not taken, and restricts nothing")

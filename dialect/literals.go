@@ -8,21 +8,43 @@ import (
 )
 
 // leaveLiterals leaves enums and consts to the description where the engine
-// cannot write all of their members.
+// cannot write all of their members, or nobody reads one of their numbers.
 func (c *conversion) leaveLiterals() {
-	if c.rules.Literals == "" {
-		return
+	legal := func(*schema.Node) bool { return true }
+	if c.rules.Literals != "" {
+		pattern := namePattern(c.rules.Literals)
+		legal = func(v *schema.Node) bool { return pattern.Match(v.Bytes()) }
 	}
-	legal := namePattern(c.rules.Literals)
 	c.each(func(n *schema.Node) {
 		for _, keyword := range []string{"enum", "const"} {
-			v := n.Get(keyword)
-			if v == nil || legal.Match(v.Bytes()) {
-				continue
+			switch v := n.Get(keyword); {
+			case v == nil:
+			case !legal(v):
+				c.leaveLiteral(n, keyword, "the engine cannot write every value of the "+keyword)
+			case beyondDoubles(v):
+				c.leaveLiteral(n, keyword, "a number of the "+keyword+" is beyond a double")
 			}
-			c.leaveLiteral(n, keyword, "the engine cannot write every value of the "+keyword)
 		}
 	})
+}
+
+// beyondDoubles reports whether a number in v is none for programs that compute with
+// doubles. Such a program refuses the whole request for it, or stops.
+func beyondDoubles(v *schema.Node) bool {
+	if v.Kind() == schema.Number {
+		return !inDouble(v)
+	}
+	for _, item := range v.Items() {
+		if beyondDoubles(item) {
+			return true
+		}
+	}
+	for _, m := range v.Members() {
+		if beyondDoubles(m.Value) {
+			return true
+		}
+	}
+	return false
 }
 
 // leaveLiteral leaves an enum or const to the description.
