@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman"
 )
 
 // A model that sees no pictures goes on without those that tools returned, in the turn and in
