@@ -117,7 +117,7 @@ func summary(found *proofs) string {
 	text := fmt.Sprintf("%d %s: nothing found in %d, %d unusable, refused calls in %d, calls that cannot be written in %d, undeclared members in %d",
 		len(found.Proofs), of, clean, unusable, kinds[prove.Refused], kinds[prove.Unsaid], kinds[prove.Undeclared])
 	if n := len(found.Missing); n > 0 {
-		text += fmt.Sprintf("; %d engines were not asked", n)
+		text += fmt.Sprintf("; engines that were not asked: %d", n)
 	}
 	if found.Left > 0 {
 		text += fmt.Sprintf("; interrupted, %d more were not made", found.Left)

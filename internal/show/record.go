@@ -73,7 +73,7 @@ func notes(r *audit.Record) (notes []string) {
 	case audit.Pruned:
 		add("%d older records were removed", r.Count)
 	case audit.Gap:
-		add("%d records are missing: they could not be written", r.Count)
+		add("records that could not be written, and are missing: %d", r.Count)
 	default:
 		if r.Approval != "" {
 			add("approval %s", r.Approval)

@@ -140,7 +140,7 @@ func TestRecordLine(t *testing.T) {
 			"pin       -  files / read  approved  by t"},
 		{audit.Record{Kind: audit.Login, By: "t", State: "began"}, "login     -  -  began"},
 		{audit.Record{Kind: audit.Pruned, Count: 3}, "pruned    -  -  3 older records were removed"},
-		{audit.Record{Kind: audit.Gap, Count: 2}, "gap       -  -  2 records are missing: they could not be written"},
+		{audit.Record{Kind: audit.Gap, Count: 2}, "gap       -  -  records that could not be written, and are missing: 2"},
 	} {
 		c.record.Seq, c.record.Time = 7, noon
 		shown := RecordOf(&c.record)
