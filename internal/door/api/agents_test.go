@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Codex, Claude Code, opencode, Kilo Code, Pi and Copilot send requests again without a header that says
-// so: they are known by what else they say. Requests of others that are the same are two.
+// Codex, Claude Code, opencode, Kilo Code, Qwen Code, Pi and Copilot send requests again without a header
+// that says so: they are known by what else they say. Requests of others that are the same are two.
 func TestRequestsThatAgentsSendAgain(t *testing.T) {
 	const turn = `{"model":"m","stream":true,"input":"Go","client_metadata":{"turn_id":"t1","try":"%d"}}`
 	const message = `{"model":"m","max_tokens":100,"stream":%s,"tools":[{"name":"Bash","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"Go"}]}`
@@ -41,6 +41,8 @@ func TestRequestsThatAgentsSendAgain(t *testing.T) {
 		{"two sessions of opencode", "/v1/chat/completions", talk, talk, []string{"User-Agent", "opencode/1.18.33", "X-Session-Id", "ses_%d"}, "files__delete {}\nfiles__delete {}"},
 		{"Kilo Code", "/v1/chat/completions", talk, talk, []string{"User-Agent", "Kilo-Code/7.7.9 ai-sdk/provider-utils/4.0.27", "X-Session-Id", "ses_1"}, "files__delete {}"},
 		{"two sessions of Kilo Code", "/v1/chat/completions", talk, talk, []string{"User-Agent", "Kilo-Code/7.7.9", "X-Session-Id", "ses_%d"}, "files__delete {}\nfiles__delete {}"},
+		{"Qwen Code", "/v1/chat/completions", talk, talk, []string{"X-Stainless-Retry-Count", "0", "User-Agent", "QwenCode/0.24.4 (linux; x64)", "X-Session-Id", "ses_1"}, "files__delete {}"},
+		{"two sessions of Qwen Code", "/v1/chat/completions", talk, talk, []string{"User-Agent", "QwenCode/0.24.4 (linux; x64)", "X-Session-Id", "ses_%d"}, "files__delete {}\nfiles__delete {}"},
 		{"Pi", "/v1/chat/completions", talk, talk, []string{"session_id", "s1", "X-Client-Request-Id", "s1", "X-Session-Affinity", "s1"}, "files__delete {}"},
 		{"Pi, Responses", "/v1/responses", `{"model":"m","stream":true,"input":"Go"}`, `{"model":"m","stream":true,"input":"Go"}`, []string{"X-Client-Request-Id", "s1", "session_id", "s1"}, "files__delete {}"},
 		{"ids of requests", "/v1/chat/completions", talk, talk, []string{"X-Session-Affinity", "s1", "X-Client-Request-Id", "r%d"}, "files__delete {}\nfiles__delete {}"},

@@ -390,7 +390,7 @@ func (none) List(context.Context) (*dragoman.List, error) { return &dragoman.Lis
 // again, and those of two sessions that begin with the same words are two.
 func agentSession(r *http.Request) string {
 	by := r.UserAgent()
-	if strings.HasPrefix(by, "opencode/") || strings.HasPrefix(by, "Kilo-Code/") {
+	if slices.ContainsFunc([]string{"opencode/", "Kilo-Code/", "QwenCode/"}, func(agent string) bool { return strings.HasPrefix(by, agent) }) {
 		return r.Header.Get("X-Session-Id")
 	}
 	// Pi has no name of its own, but gives each request of a session the same id.
