@@ -122,6 +122,10 @@ const (
 	claimEvery = 50 * time.Millisecond // how soon it is looked again whether it is done
 	// claimAtLeast is how often it is looked in the end: each look writes.
 	claimAtLeast = 400 * time.Millisecond
+	// claimGrace is how long a claim that is over is left to whoever made it. While the store
+	// is away nobody ends a claim, and whoever has the new tokens keeps them within keepEvery
+	// of its return.
+	claimGrace = 3 * keepEvery
 )
 
 var errClaimed = errors.New("somebody else renews it")
@@ -131,11 +135,17 @@ func (e *Entry) renewing(now time.Time) bool { return now.Sub(e.Renewing).Abs() 
 
 // claimed renews an entry, or waits until somebody else has.
 func (k *kept) claimed(ctx context.Context, old Entry) (Entry, error) {
+	var over time.Time // when a claim was seen first that is over
 	for pause := claimEvery; ; pause = min(2*pause, claimAtLeast) {
 		now, err := k.store.Update(k.account, func(now *Entry, at time.Time) error {
 			switch {
 			case !now.same(&old):
 			case now.renewing(at):
+				return errClaimed
+			case !now.Renewing.IsZero() && over.IsZero():
+				over = time.Now()
+				return errClaimed
+			case !now.Renewing.IsZero() && time.Since(over) < claimGrace:
 				return errClaimed
 			default:
 				now.Renewing = at

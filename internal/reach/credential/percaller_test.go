@@ -300,3 +300,73 @@ func TestRenewedWhileTheStoreIsAway(t *testing.T) {
 		t.Errorf("the new tokens are lost: %+v, %v", e, err)
 	}
 }
+
+// An outage is a store that several processes have in common, and that one of them cannot
+// write to from its claim on.
+type outage struct {
+	*File
+	claimed   bool
+	back      chan struct{} // closed when it can again
+	kept      chan struct{} // closed when it has
+	closeKept func()
+}
+
+func (s *outage) Update(a Account, change func(*Entry, time.Time) error) (Entry, error) {
+	if !s.claimed {
+		s.claimed = true
+		return s.File.Update(a, change)
+	}
+	select {
+	case <-s.back:
+		defer s.closeKept()
+		return s.File.Update(a, change)
+	default:
+		return Entry{}, errors.New("the database cannot be reached")
+	}
+}
+
+// A looking store does something once the first update was done.
+type looking struct {
+	*File
+	then func()
+}
+
+func (s *looking) Update(a Account, change func(*Entry, time.Time) error) (Entry, error) {
+	defer s.then()
+	return s.File.Update(a, change)
+}
+
+// Where the store is away for longer than a claim lasts, whoever reaches it first when it is
+// back leaves the claim to the process that has the new tokens: authorization servers take
+// another use of the old refresh token for theft, and end the login.
+func TestClaimOutlivesAnOutage(t *testing.T) {
+	w, file := newWorld(t), newStore(t)
+	w.life = time.Second
+	if err := logIn(t, w, file, Config{}); err != nil {
+		t.Fatal(err)
+	}
+	account := Account{Server: w.url()}
+	w.do(func() { w.life, w.asked = time.Hour, nil; clear(w.tokens) })
+	one := &outage{File: file, back: make(chan struct{}), kept: make(chan struct{})}
+	one.closeKept = sync.OnceFunc(func() { close(one.kept) })
+	first := &http.Client{Transport: transportOf(t, TransportOptions{Account: account, Store: one})}
+	if status, err := ask(t.Context(), first, w.url()); status != 200 || err != nil {
+		t.Errorf("%d, %v", status, err)
+	}
+	if _, err := file.Update(account, func(e *Entry, _ time.Time) error { // as time passes
+		e.Renewing = e.Renewing.Add(-claimLife)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	two := &looking{file, sync.OnceFunc(func() { close(one.back); <-one.kept })}
+	second := &http.Client{Transport: transportOf(t, TransportOptions{Account: account, Store: two})}
+	if status, err := ask(t.Context(), second, w.url()); status != 200 || err != nil {
+		t.Errorf("another process: %d, %v", status, err)
+	}
+	w.do(func() {
+		if len(w.asked) != 1 {
+			t.Errorf("the token endpoint was asked %d times: %v", len(w.asked), w.asked)
+		}
+	})
+}
