@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -14,16 +15,18 @@ import (
 // A digest is a hash of parts whose borders count.
 type digest struct {
 	hash.Hash
-	front  hash.Hash // of the system messages in front of all others
-	tail   hash.Hash // from the last id of ours on
-	buf    []byte    // what is to be hashed, so that short parts cost little
-	room   [256]byte
-	texts  []byte  // room for texts with escapes
-	calls  [1]byte // how many a message has, as it is hashed
-	weight int     // how much text of people and models is in it, in bytes
-	led    bool    // front has something
-	begun  bool    // what is in front is over
-	ours   bool    // an id of a call is in it that we made for this conversation alone: tail has something
+	front    hash.Hash // of the system messages in front of all others
+	tail     hash.Hash // from the last id of ours on
+	spoken   hash.Hash // what people and the model say, from the first message on in which an agent reminds of something; nil till then
+	buf      []byte    // what is to be hashed, so that short parts cost little
+	room     [256]byte
+	texts    []byte  // room for texts with escapes
+	calls    [1]byte // how many a message has, as it is hashed
+	weight   int     // how much text of people and models is in it, in bytes
+	led      bool    // front has something
+	begun    bool    // what is in front is over
+	answered bool    // the last message is what a tool said, with what an agent reminds of behind it
+	ours     bool    // an id of a call is in it that we made for this conversation alone: tail has something
 }
 
 // digests are used again.
@@ -34,7 +37,7 @@ func newDigest() *digest {
 	d := digests.Get().(*digest)
 	d.Reset()
 	d.front.Reset()
-	d.buf, d.weight, d.led, d.begun, d.ours = d.room[:0], 0, false, false, false
+	d.buf, d.spoken, d.weight, d.led, d.begun, d.answered, d.ours = d.room[:0], nil, 0, false, false, false, false
 	return d
 }
 
@@ -70,6 +73,9 @@ func (d *digest) add(b []byte) {
 	if d.ours {
 		d.tail.Write(b)
 	}
+	if d.spoken != nil {
+		d.spoken.Write(b)
+	}
 }
 
 func (d *digest) sum() string { return string(d.Sum(d.buf[:0])) }
@@ -85,9 +91,22 @@ func (d *digest) back() { d.Hash, d.front = d.front, d.Hash }
 // message adds what matters of a message. Clients send messages back with members
 // dropped, added, null or in another order; what the model reads of them stays the
 // same.
-func (d *digest) message(o *rawjson.Object) {
+func (d *digest) message(o *rawjson.Object) { d.saying(o, nil) }
+
+// saying adds a message with what a person says in it; nil for all that stands in it. What is
+// spoken has neither what tools said, in which Claude Code reminds some models, nor a message
+// behind that in which it does nothing but remind others.
+func (d *digest) saying(o *rawjson.Object, said []byte) {
+	if said != nil && bytes.Equal(said, contentIn(o.Get("content"), &d.texts)) {
+		said = nil
+	}
+	if said != nil && d.spoken == nil {
+		d.spoken = cloned(d.Hash)
+	}
 	role, _ := rawjson.String(o.Get("role"))
-	system := role == "system" || role == "developer"
+	system, tool := role == "system" || role == "developer", role == "tool"
+	spoken, silent := d.spoken, d.answered && said != nil && len(said) == 0
+	d.answered = tool || silent
 	if !system {
 		d.begun = true
 	}
@@ -96,11 +115,23 @@ func (d *digest) message(o *rawjson.Object) {
 		d.Hash, d.front = d.front, d.Hash
 		defer d.back()
 	}
+	if silent {
+		d.spoken = nil
+	}
 	d.text(role)
 	d.literal(o.Get("tool_call_id"))
 	text := contentIn(o.Get("content"), &d.texts)
+	if said != nil || tool {
+		d.spoken = nil
+	}
 	if d.part(text); !system { // what is said by it is the same for everybody
 		d.weight += len(text)
+	}
+	if !silent {
+		d.spoken = spoken
+	}
+	if said != nil && !silent {
+		d.speak(said)
 	}
 	d.calls[0] = 0
 	_ = rawjson.EachElement(o.Get("tool_calls"), func(raw json.RawMessage) {
@@ -108,6 +139,24 @@ func (d *digest) message(o *rawjson.Object) {
 		d.call(raw)
 	})
 	d.part(d.calls[:])
+	d.spoken = spoken
+}
+
+// speak adds a part to what is spoken alone.
+func (d *digest) speak(said []byte) {
+	whole, ours := d.Hash, d.ours
+	d.Hash, d.spoken, d.ours = d.spoken, nil, false
+	d.part(said)
+	d.Hash, d.spoken, d.ours = whole, d.Hash, ours
+}
+
+// cloned returns a copy of a hash of SHA-256.
+func cloned(h hash.Hash) hash.Hash {
+	clone, err := h.(hash.Cloner).Clone()
+	if err != nil {
+		panic(err) // it can be cloned
+	}
+	return clone
 }
 
 // call adds what matters of a call.
@@ -153,7 +202,8 @@ func (t *Thread) proves(d *digest) bool { return t.named(d) || d.weight >= enoug
 // Agents write into the system message in front what is different with each turn, such as
 // the time or the state of a repository: where something else names the conversation, the
 // turn is found without it, too. First it is looked for with it, since several agents of one
-// conversation, or of one person, may say the same. Agents also change what is long past: they
+// conversation, or of one person, may say the same. So it is with what they remind of, which
+// Claude Code says otherwise, and in other places, to another model. Agents also change what is long past: they
 // clear it, put a summary in its place, or say in it where they run now. Behind an id of ours the
 // turn is found without all that.
 func (t *Thread) prefixKeys(keys []string, d *digest) []string {
@@ -166,6 +216,9 @@ func (t *Thread) prefixKeys(keys []string, d *digest) []string {
 	if d.ours {
 		keys = append(keys, d.tailKey())
 	}
+	if d.spoken != nil && t.named(d) {
+		keys = append(keys, d.spokenKey())
+	}
 	return keys
 }
 
@@ -175,6 +228,9 @@ func (d *digest) tailKey() string { return string(d.tail.Sum(append(d.buf[:0], t
 // bareKey is the key without the system messages in front, for who names the conversation,
 // as by the id of a response.
 func (d *digest) bareKey() string { return string(d.Sum(append(d.buf[:0], prefixed...))) }
+
+// spokenKey is the key of what people and the model say.
+func (d *digest) spokenKey() string { return string(d.spoken.Sum(append(d.buf[:0], prefixed...))) }
 
 // Digest is the digest of a request: of its members in their order, but for those that say
 // how the answer is to come. Claude Code asks without a stream for what failed in one, and
@@ -204,10 +260,18 @@ func (t *Thread) digestOf(messages []json.RawMessage) *digest {
 			m = t.first
 		}
 		if err := o.Parse(m); err == nil {
-			d.message(o)
+			d.saying(o, t.said(i))
 		}
 	}
 	return d
+}
+
+// said is what a person says in a message of the request; nil for one that is no person's.
+func (t *Thread) said(i int) []byte {
+	if pieces, is := t.Request.Pieces[i]; is {
+		return pieces.said()
+	}
+	return nil
 }
 
 // visibleDigest is the digest of the history as the client will send it next time:

@@ -152,11 +152,11 @@ func (t *Thread) historyKeys(h *history, any bool) (keys, alike []string) {
 	for i, o := range h.objects {
 		if any {
 			keys = t.historyBorders(keys, h, i, prefix)
-			prefix.message(o)
+			prefix.saying(o, t.said(i))
 		}
 		from := len(keys)
 		if h.keys[i] == nil {
-			if any && prefix.begun && t.named(prefix) && h.unanswered(i) {
+			if any && prefix.begun && t.named(prefix) && h.unanswered(i) && !(isTool(o) && t.silent(i+1)) {
 				keys = t.prefixKeys(keys, prefix)
 				if h.broken == nil {
 					h.broken = map[int][]string{}
@@ -177,6 +177,13 @@ func (t *Thread) historyKeys(h *history, any bool) (keys, alike []string) {
 		}
 	}
 	return keys, alike
+}
+
+// silent reports whether nothing is said in a message of a person's, in which an agent does
+// nothing but remind of something. Behind what tools said both are one place.
+func (t *Thread) silent(i int) bool {
+	said := t.said(i)
+	return said != nil && len(said) == 0
 }
 
 // historyBorders appends the keys of borders within a message, of what is in front of it.

@@ -25,6 +25,33 @@ type Pieces struct {
 	Messages func(from, to int) []json.RawMessage
 }
 
+// spoken calls f for each part that a person says, with what is said in it. Reminders, and white
+// space at the ends of a part, are not: agents put them elsewhere, or say them otherwise, later.
+// room is for texts with escapes.
+func (p Pieces) spoken(room *[]byte, f func(i int, says []byte)) {
+	for i, part := range p.Parts {
+		text, is := rawjson.Text(part, room)
+		if !is {
+			f(i, part)
+		} else if text = bytes.TrimSpace(text); len(text) > 0 && !bytes.HasPrefix(text, []byte(Reminder)) {
+			f(i, text)
+		}
+	}
+}
+
+// said is what a person says in a message. It is as the content would be where nothing else
+// stood in it.
+func (p Pieces) said() []byte {
+	said, room := []byte{}, []byte(nil)
+	p.spoken(&room, func(_ int, says []byte) {
+		if len(said) > 0 {
+			said = append(said, "\n\n"...)
+		}
+		said = append(said, says...)
+	})
+	return said
+}
+
 // A border is a place within a message behind which a turn may have broken off.
 type border struct {
 	at   int      // so many parts are before it
@@ -33,19 +60,11 @@ type border struct {
 
 // borders returns the borders in a message: one behind each part that its person says. The
 // last is where the message ends, reminders apart. They are named by what is before the
-// message, and by what its person has said in it till then: reminders move to its end when
-// something is added, and white space is put between.
+// message, and by what its person has said in it till then.
 func (t *Thread) borders(before *digest, pieces Pieces) []border {
 	var all []border
 	var hashes []hash.Hash
-	for i, part := range pieces.Parts {
-		text, is := rawjson.Text(part, &before.texts)
-		if text = bytes.TrimSpace(text); !is {
-			text = part
-		}
-		if is && (len(text) == 0 || bytes.HasPrefix(text, []byte(Reminder))) {
-			continue
-		}
+	pieces.spoken(&before.texts, func(i int, says []byte) {
 		if hashes == nil {
 			for _, key := range t.prefixKeys(nil, before) {
 				h := sha256.New()
@@ -55,12 +74,12 @@ func (t *Thread) borders(before *digest, pieces Pieces) []border {
 		}
 		b := border{at: i + 1}
 		for _, h := range hashes {
-			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text))))
-			h.Write(text)
+			h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(says))))
+			h.Write(says)
 			b.keys = append(b.keys, string(h.Sum([]byte(parted))))
 		}
 		all = append(all, b)
-	}
+	})
 	return all
 }
 

@@ -218,12 +218,6 @@ func (t *Thread) share() {
 	if len(messages) > 0 {
 		t.first, t.Request.Messages = messages[0], t.Dialogue.Shared(messages)
 	}
-	last := len(messages) - 1
-	if pieces, is := t.Request.Pieces[last]; is { // the others are over
-		t.Request.Pieces = map[int]Pieces{last: pieces}
-	} else {
-		t.Request.Pieces = nil
-	}
 }
 
 // goesOn returns the message in which a turn that asked goes on: the next one of the
