@@ -17,6 +17,9 @@ func TestRequestsThatAgentsSendAgain(t *testing.T) {
 	const message = `{"model":"m","max_tokens":100,"stream":%s,"tools":[{"name":"Bash","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"Go"}]}`
 	// Claude Code says the same otherwise to another model.
 	const other = `{"model":"n","max_tokens":50,"stream":true,"thinking":{"type":"enabled","budget_tokens":40},"tools":[{"name":"Read","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":[{"type":"text","text":"<system-reminder>\nHere.\n</system-reminder>"},{"type":"text","text":"Go"}]}]}`
+	shown := func(part string) string {
+		return `{"model":"m","max_tokens":100,"stream":true,"tools":[{"name":"Bash","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":[{"type":"text","text":"Go"},` + part + `]}]}`
+	}
 	const talk = `{"model":"m","stream":true,"messages":[{"role":"user","content":"Go"}]}`
 	for _, tt := range []struct {
 		name, path    string
@@ -32,6 +35,7 @@ func TestRequestsThatAgentsSendAgain(t *testing.T) {
 		{"another agent of Claude Code", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "true"), []string{"X-Claude-Code-Session-Id", "s"}, "files__delete {}\nfiles__delete {}"},
 		{"Claude Code, in a stream again", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "true"), []string{"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Request-Class", "main", "X-Claude-Code-Prompt-Id", "p"}, "files__delete {}"},
 		{"Claude Code, of its fallback", "/v1/messages", fmt.Sprintf(message, "true"), other, []string{"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Request-Class", "main", "X-Claude-Code-Prompt-Id", "p"}, "files__delete {}"},
+		{"Claude Code, of its fallback that sees no pictures", "/v1/messages", shown(`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}`), shown(`{"type":"text","text":"[Image removed: the API could not process this image.]"}`), []string{"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Request-Class", "main", "X-Claude-Code-Prompt-Id", "p"}, "files__delete {}"},
 		{"an agent of Claude Code, of its fallback", "/v1/messages", fmt.Sprintf(message, "true"), other, []string{"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Prompt-Id", "p", "X-Claude-Code-Request-Class", "subagent", "X-Claude-Code-Agent-Id", "a"}, "files__delete {}"},
 		{"two agents of Claude Code for a prompt", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "true"), []string{"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Prompt-Id", "p", "X-Claude-Code-Request-Class", "subagent", "X-Claude-Code-Agent-Id", "a%d"}, "files__delete {}\nfiles__delete {}"},
 		{"two prompts of Claude Code", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "true"), []string{"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Request-Class", "main", "X-Claude-Code-Prompt-Id", "p%d"}, "files__delete {}\nfiles__delete {}"},

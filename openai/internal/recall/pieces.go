@@ -27,16 +27,32 @@ type Pieces struct {
 
 // spoken calls f for each part that a person says, with what is said in it. Reminders, and white
 // space at the ends of a part, are not: agents put them elsewhere, or say them otherwise, later.
+// Which picture it is does not count: Claude Code takes out what a model's API refuses.
 // room is for texts with escapes.
 func (p Pieces) spoken(room *[]byte, f func(i int, says []byte)) {
 	for i, part := range p.Parts {
 		text, is := rawjson.Text(part, room)
-		if !is {
-			f(i, part)
-		} else if text = bytes.TrimSpace(text); len(text) > 0 && !bytes.HasPrefix(text, []byte(Reminder)) {
+		text = bytes.TrimSpace(text)
+		switch {
+		case !is || takenOut(text):
+			f(i, []byte("[...]"))
+		case Says(text):
 			f(i, text)
 		}
 	}
+}
+
+// Says reports whether a text in a message of a person's, without white space at its ends, is
+// what the person says.
+func Says(text []byte) bool {
+	return len(text) > 0 && !bytes.HasPrefix(text, []byte(Reminder)) && !takenOut(text)
+}
+
+// takenOut reports whether a text is what Claude Code puts in the place of a picture, or a
+// document, that a model's API refused: "[Image removed: the API could not process this image".
+func takenOut(text []byte) bool {
+	what, _, is := bytes.Cut(text[:min(len(text), 100)], []byte(" removed: the API could not process this "))
+	return is && bytes.HasPrefix(what, []byte("[")) && bytes.IndexByte(what, ' ') < 0
 }
 
 // said is what a person says in a message. It is as the content would be where nothing else
