@@ -14,7 +14,8 @@ import (
 // listens (MCP 2026-07-28, "Subscriptions").
 const listenMethod = "subscriptions/listen"
 
-// Acknowledged is the notification that says that a subscription has begun.
+// Acknowledged is the notification that says that a subscription has begun. Its params may
+// have the notifications that will be told; without, those that were asked for will be.
 const Acknowledged = "notifications/subscriptions/acknowledged"
 
 // A modernListener is a subscription of a caller to a modern server.

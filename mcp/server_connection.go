@@ -204,11 +204,13 @@ func (c *legacyPeer) take(id, result json.RawMessage) {
 	}
 }
 
-// listen tells the client what a subscription at a host hears, until ctx ends.
-func (c *legacyPeer) listen(ctx context.Context, host Host, to sink, filter string) {
+// listen tells the client what a subscription at a host hears, until ctx ends. It returns
+// why the host tells nothing, where it says so at once.
+func (c *legacyPeer) listen(ctx context.Context, host Host, to sink, filter string) *dragoman.Problem {
 	call := dragoman.Call{Method: listenMethod, Arguments: json.RawMessage(`{"notifications":` + filter + `}`)}
 	wanted := readSubscription(call.Arguments)
 	hears, begun := context.WithTimeout(ctx, patience)
+	refused := make(chan *dragoman.Problem, 1)
 	call.Notify = func(n dragoman.Notification) {
 		if n.Method == Acknowledged {
 			begun()
@@ -224,14 +226,34 @@ func (c *legacyPeer) listen(ctx context.Context, host Host, to sink, filter stri
 				c.server.log.Error("listening for an MCP client failed", "error", p)
 			}
 		}()
-		if _, err := host.Call(ctx, call); err != nil && ctx.Err() == nil {
+		res, err := host.Call(ctx, call)
+		if err != nil && ctx.Err() == nil {
 			c.server.log.Debug("an MCP client hears of no changes", "error", err)
 		}
+		refused <- res.Problem
 	})
 	if !spawned {
 		begun()
 	}
 	<-hears.Done() // what changes after the client has our answer must be told
+	select {
+	case problem := <-refused:
+		return problem
+	default:
+		return nil
+	}
+}
+
+// refuses returns why a host would tell nothing of a subscription, which is given up once
+// it has begun; nil where it would.
+func (c *legacyPeer) refuses(ctx context.Context, host Host, filter string) *dragoman.Problem {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	res, _ := host.Call(ctx, dragoman.Call{
+		Method: listenMethod, Arguments: json.RawMessage(`{"notifications":` + filter + `}`),
+		Notify: func(dragoman.Notification) { stop() },
+	})
+	return res.Problem
 }
 
 // request asks the client something and returns its result; nil for an error of
@@ -298,10 +320,15 @@ func (c *legacyPeer) own(ctx context.Context, v *incomingRequest) (result json.R
 			return nil, &RPCError{Code: codeInvalidParams, Message: "uri is missing"}, true
 		}
 		want := v.in.method == "resources/subscribe"
-		if c.shared != nil {
-			return empty, c.shareWatched(ctx, uri, want), true
+		if c.shared == nil {
+			return empty, c.watch(v, uri, want), true
 		}
-		return empty, c.watch(v.host, uri, want), true
+		if want {
+			if problem := c.refuses(ctx, v.host, watching(uri)); problem != nil {
+				return nil, v.rpcError(problem), true
+			}
+		}
+		return empty, c.shareWatched(ctx, uri, want), true
 	}
 	return nil, nil, false
 }
@@ -326,7 +353,7 @@ func canWatch(uri string, watched iter.Seq[string]) bool {
 }
 
 // watch lets the client hear of changes of a resource, or no more.
-func (c *legacyPeer) watch(host Host, uri string, want bool) error {
+func (c *legacyPeer) watch(v *incomingRequest, uri string, want bool) error {
 	c.mu.Lock()
 	stop := c.watched[uri]
 	full := !canWatch(uri, maps.Keys(c.watched))
@@ -334,11 +361,20 @@ func (c *legacyPeer) watch(host Host, uri string, want bool) error {
 	case !want:
 		delete(c.watched, uri)
 	case stop == nil && !full:
-		var ctx context.Context
-		ctx, c.watched[uri] = context.WithCancel(c.ctx)
+		ctx, stop := context.WithCancel(c.ctx)
+		c.watched[uri] = stop
 		c.mu.Unlock()
-		c.listen(ctx, host, c.main, watching(uri))
-		return nil
+		problem := c.listen(ctx, v.host, c.main, watching(uri))
+		if problem == nil {
+			return nil
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if ctx.Err() == nil { // nobody has ended it, and perhaps begun another
+			stop()
+			delete(c.watched, uri)
+		}
+		return v.rpcError(problem)
 	}
 	c.mu.Unlock()
 	if !want && stop != nil {

@@ -162,8 +162,7 @@ func (l *hears) watch(uris []string, tell bool) {
 	}
 	l.mu.Unlock()
 	for _, b := range more {
-		l.h.listen(b.ctx, l.host, l.stream, watching(b.uri))
-		if tell {
+		if refused := l.h.listen(b.ctx, l.host, l.stream, watching(b.uri)); tell && refused == nil {
 			l.stream.send(notification("notifications/resources/updated", json.RawMessage(`{"uri":`+string(rawjson.Quote(b.uri))+`}`)))
 		}
 	}

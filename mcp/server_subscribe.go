@@ -27,17 +27,30 @@ func (v *incomingRequest) listen(ctx context.Context) (json.RawMessage, error) {
 		o.Set("_meta", m.Bytes())
 		return o.Bytes()
 	}
-	ack := rawjson.Object{}
-	ack.Set("notifications", agreed(v.in.members.Get("notifications"), v.host.Describe(ctx).Capabilities))
-	acknowledge := sync.OnceFunc(func() { v.to.send(notification(Acknowledged, about(ack.Bytes()))) })
-	defer time.AfterFunc(patience, acknowledge).Stop() // for a Host that does not say
+	var once sync.Once
+	wants := v.in.members.Get("notifications")
+	capabilities := v.host.Describe(ctx).Capabilities
+	acknowledge := func(will json.RawMessage) {
+		once.Do(func() {
+			ack := rawjson.Object{}
+			ack.Set("notifications", agreed(will, capabilities))
+			v.to.send(notification(Acknowledged, about(ack.Bytes())))
+		})
+	}
+	defer time.AfterFunc(patience, func() { acknowledge(wants) }).Stop() // for a Host that does not say
 	call := v.in.call()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(v.server.listening, cancel)()
 	wanted := readSubscription(call.Arguments)
 	call.Notify = func(n dragoman.Notification) {
-		acknowledge()
+		told := wants
+		if n.Method == Acknowledged {
+			if said := object(n.Params).Get("notifications"); said != nil {
+				told = said
+			}
+		}
+		acknowledge(told)
 		if wanted.wants(n.Method, n.Params) {
 			v.to.send(notification(n.Method, about(n.Params)))
 		}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -46,7 +47,7 @@ func testSubscriptionsAreBounded(t *testing.T) {
 	c := &legacyPeer{server: &Server{}, watched: map[string]context.CancelFunc{}}
 	c.ctx, c.stop = context.WithCancel(t.Context())
 	defer c.close()
-	watch := func(uri string, want bool) error { return c.watch(h, uri, want) }
+	watch := func(uri string, want bool) error { return c.watch(&incomingRequest{host: h}, uri, want) }
 	heard := func(uri string, want int) {
 		t.Helper()
 		synctest.Wait()
@@ -112,7 +113,7 @@ func TestSubscribedURIsAreBounded(t *testing.T) {
 			{half + "1", true, true},
 			{strings.Repeat("r", maxWatchedBytes+1), true, true},
 		} {
-			if err := c.watch(h, step.uri, step.want); (err != nil) != step.refused {
+			if err := c.watch(&incomingRequest{host: h}, step.uri, step.want); (err != nil) != step.refused {
 				t.Errorf("step %d: %v", i+1, err)
 			}
 		}
@@ -132,5 +133,34 @@ func TestSharedSubscriptionsAreBounded(t *testing.T) {
 	}
 	if len(note.Watched) != 2 {
 		t.Errorf("%d are written down", len(note.Watched))
+	}
+}
+
+// An unheardHost tells of nothing.
+type unheardHost struct{ toolsetHost }
+
+func (*unheardHost) Call(context.Context, dragoman.Call) (dragoman.Result, error) {
+	return dragoman.Failure(dragoman.CodeDenied, "A rule denies it."), nil
+}
+
+// TestRefusedSubscription: a client hears that it will not be told of a resource, and what is
+// not told takes no room, whether its session is one process's or that of several.
+func TestRefusedSubscription(t *testing.T) {
+	note := &sessionNote{}
+	for _, shared := range []func(context.Context, func(*sessionNote)) error{
+		nil,
+		func(_ context.Context, change func(*sessionNote)) error { change(note); return nil },
+	} {
+		c := &legacyPeer{server: &Server{}, watched: map[string]context.CancelFunc{}, shared: shared}
+		c.ctx, c.stop = context.WithCancel(t.Context())
+		v := &incomingRequest{host: &unheardHost{}, in: &inbound{method: "resources/subscribe", members: object(json.RawMessage(`{"uri":"r:1"}`))}}
+		_, err, _ := c.own(t.Context(), v)
+		if e, ok := errors.AsType[*RPCError](err); !ok || e.Message != "A rule denies it." || string(e.Data) != `{"code":"denied"}` {
+			t.Errorf("it is told %v", err)
+		}
+		if len(c.watched)+len(note.Watched) > 0 {
+			t.Errorf("watched are %v and %v", c.watched, note.Watched)
+		}
+		c.close()
 	}
 }

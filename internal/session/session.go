@@ -315,6 +315,12 @@ func (s *Session) Denies(ctx context.Context, call *dragoman.Call) bool {
 	return s.gate.Denies(ctx, s.client, call)
 }
 
+// Refuse is [Session.Denies] for a call that is then not made: what it is denied for, which
+// is written down; nil for a call that can be made.
+func (s *Session) Refuse(ctx context.Context, call *dragoman.Call) *dragoman.Problem {
+	return s.gate.Refuse(ctx, s.client, call)
+}
+
 // choose checks a selection, and writes sets out. To whom a server has nothing to offer,
 // there is no such server.
 func (o *Opener) choose(who gate.Client, wanted catalog.Selection) (chosen catalog.Selection, err error) {

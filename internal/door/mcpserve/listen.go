@@ -1,9 +1,11 @@
 package mcpserve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,10 +38,14 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 	if known := h.greeted.Load(); known != nil {
 		l.compare(known, v)
 	}
-	l.tell(dragoman.Notification{Method: mcp.Acknowledged})
+	watches, refused := l.watches(ctx, v)
+	if refused != nil && len(l.wants.Members) == 0 {
+		return dragoman.Result{Problem: refused, Ran: dragoman.RanNot}, nil
+	}
+	l.tell(dragoman.Notification{Method: mcp.Acknowledged, Params: append(append(json.RawMessage(`{"notifications":`), l.wants.Bytes()...), '}')})
 	var was <-chan struct{} // of the opener that v is of
-	for {
-		l.hear(ctx, v)
+	for ctx.Err() == nil {
+		l.hear(ctx, watches)
 		over := h.door.o.Sessions().Over()
 		if over != was { // there is another opener than when v was opened
 			was = over
@@ -60,7 +66,9 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 		}
 		l.compare(v, next)
 		v = next
+		watches, _ = l.watches(ctx, v)
 	}
+	return dragoman.Result{}, context.Cause(ctx)
 }
 
 // changes names the lists in which two views differ.
@@ -113,30 +121,77 @@ func (l *listening) compare(before, after *view) {
 	}
 }
 
-// hear listens at those servers of a view that have something to tell, each once.
-func (l *listening) hear(ctx context.Context, v *view) {
-	for server, w := range l.host.watched(v, l.wants) {
-		l.mu.Lock()
-		known := l.at[server]
-		l.at[server] = true
-		l.mu.Unlock()
-		if !known {
-			l.wg.Go(func() { l.keep(ctx, server, w) })
+// watches returns what there is to hear at those servers of a view that were not there
+// before. What the rules deny is not among it, and no more among what the client wants:
+// whoever is refused is told so, once, and asks again. The problem is that of the last server
+// of which something is denied.
+func (l *listening) watches(ctx context.Context, v *view) (watches map[string]*watch, refused *dragoman.Problem) {
+	watches = l.host.watched(v, l.wants)
+	denied := map[string]bool{}
+	for server, w := range watches {
+		if l.at[server] {
+			delete(watches, server)
+			continue
 		}
+		l.at[server] = true
+		var no []json.RawMessage
+		w.uris = slices.DeleteFunc(w.uris, func(raw json.RawMessage) bool {
+			one := l.asks(server, &watch{uris: []json.RawMessage{raw}})
+			if !l.session.Denies(ctx, &one) {
+				return false
+			}
+			uri, _ := rawjson.String(raw)
+			denied[w.as[uri]] = true
+			no = append(no, raw)
+			return true
+		})
+		if no != nil {
+			all := l.asks(server, &watch{uris: no})
+			refused = cmp.Or(l.session.Refuse(ctx, &all), refused)
+		}
+		if len(w.uris)+len(w.tasks) == 0 && !w.status {
+			delete(watches, server)
+		}
+	}
+	if len(denied) == 0 {
+		return watches, refused
+	}
+	uris, _ := rawjson.Elements(l.wants.Get("resourceSubscriptions"))
+	uris = slices.DeleteFunc(uris, func(raw json.RawMessage) bool {
+		uri, _ := rawjson.String(raw)
+		return denied[uri]
+	})
+	l.wants = l.wants.Clone()
+	if l.wants.Set("resourceSubscriptions", rawjson.AppendArray(nil, uris)); len(uris) == 0 {
+		l.wants.Delete("resourceSubscriptions")
+	}
+	return watches, refused
+}
+
+// hear listens at servers.
+func (l *listening) hear(ctx context.Context, watches map[string]*watch) {
+	for server, w := range watches {
+		l.wg.Go(func() { l.keep(ctx, server, w) })
+	}
+}
+
+// asks is the call that asks a server for what is watched.
+func (l *listening) asks(server string, w *watch) dragoman.Call {
+	return dragoman.Call{
+		Method: l.call.Method, Server: server, Can: l.call.Can, Meta: l.call.Meta,
+		Arguments: append(append(json.RawMessage(`{"notifications":`), w.filter()...), '}'),
 	}
 }
 
 // keep listens at a server until the client goes: again, after a while, where the
-// server was away. A server that will not tell is asked no more; where it was asked for
-// several things, it is asked for each, since it may refuse one of them.
+// server was away. A server that will not tell is asked no more, and no more is what the
+// rules deny meanwhile; where it was asked for several things, it is asked for each, since it
+// may be only one of them.
 func (l *listening) keep(ctx context.Context, server string, w *watch) {
-	call := dragoman.Call{
-		Method: l.call.Method, Server: server, Can: l.call.Can, Meta: l.call.Meta,
-		Arguments: append(append(json.RawMessage(`{"notifications":`), w.filter()...), '}'),
-		Notify: func(n dragoman.Notification) {
-			n.Params = w.public(n)
-			l.tell(n)
-		},
+	call := l.asks(server, w)
+	call.Notify = func(n dragoman.Notification) {
+		n.Params = w.public(n)
+		l.tell(n)
 	}
 	for failures := 0; ; failures++ {
 		start := time.Now()
@@ -162,10 +217,10 @@ func (l *listening) keep(ctx context.Context, server string, w *watch) {
 	}
 }
 
-// asked reports whether a problem is the server's own answer, which it would give
-// again.
+// asked reports whether a problem is the answer of the server, or of the rules, which would
+// be given again.
 func asked(p *dragoman.Problem) bool {
-	return p != nil && (p.Code == dragoman.CodeProtocol || p.Code == dragoman.CodeInvalidArguments)
+	return p != nil && (p.Code == dragoman.CodeProtocol || p.Code == dragoman.CodeInvalidArguments || p.Code == dragoman.CodeDenied)
 }
 
 // A watch is what a client wants to hear of one server.
@@ -178,7 +233,7 @@ type watch struct {
 
 func (w *watch) filter() json.RawMessage {
 	o := rawjson.Object{}
-	if w.uris != nil {
+	if len(w.uris) > 0 {
 		o.Set("resourceSubscriptions", rawjson.AppendArray(nil, w.uris))
 	}
 	if w.tasks != nil {

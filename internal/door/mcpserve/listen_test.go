@@ -1,6 +1,7 @@
 package mcpserve
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -8,13 +9,18 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
+	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -217,4 +223,134 @@ func resourceUpdated(t *testing.T, behind, era mcp.Era, wanted string, front fun
 	case <-ctx.Done():
 		t.Fatal("the client heard nothing")
 	}
+}
+
+// notes is a server with two resources, which says of what it is asked to tell.
+type notes struct {
+	asked  chan string
+	denies string // what it, or a rule in front of it, denies when it is asked
+}
+
+func (*notes) List(context.Context) (*dragoman.List, error) {
+	var entries []dragoman.Entry
+	for _, uri := range []string{"note:///1", "note:///2"} {
+		entries = append(entries, dragoman.Entry{Kind: dragoman.Resource, Server: "a", Original: uri, Name: uri, Definition: json.RawMessage(`{"uri":"` + uri + `","name":"n"}`)})
+	}
+	return &dragoman.List{
+		Entries: entries, Changed: make(chan struct{}),
+		Servers: []dragoman.Server{{Label: "a", State: dragoman.Connected, Capabilities: json.RawMessage(`{"resources":{"subscribe":true}}`)}},
+	}, nil
+}
+
+func (n *notes) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	n.asked <- string(rawjson.Get(rawjson.Get(call.Arguments, "notifications"), "resourceSubscriptions"))
+	if n.denies != "" && strings.Contains(string(call.Arguments), n.denies) {
+		return dragoman.Failure(dragoman.CodeDenied, "A rule denies it."), nil
+	}
+	<-ctx.Done()
+	return dragoman.Result{}, context.Cause(ctx)
+}
+
+// A client is told that a rule denies that it hears of a resource, which costs one record and
+// no more, and hears of the others.
+func TestDeniedResource(t *testing.T) {
+	for _, rule := range []policy.Rule{{Name: "private", Deny: []string{"resource:a__note:///2*"}}, {Name: "private", Ask: []string{"resource:a__note:///2*"}}} {
+		rules, err := policy.New(policy.Config{Rules: []policy.Rule{{Allow: []string{"*"}}, rule}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &notes{asked: make(chan string, 10)}
+		door := newDoor(server, func(o *Options) {
+			o.Sessions = always(session.New(session.Options{
+				Tools: session.Shared(catalog.New(server, catalog.Config{})), Servers: map[string]bool{"a": true}, Dialects: dialect.Builtin(),
+				Gate: gate.New(gate.Options{Policy: rules}),
+			}))
+		})
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			door.Serve(w, r, caller.Caller{ID: "ann", Grants: []string{"*"}})
+		}))
+		t.Cleanup(func() { door.Close(); front.Close() })
+		post := func(body string, headers ...string) *http.Response {
+			ctx, cancel := context.WithCancel(t.Context())
+			t.Cleanup(cancel)
+			r, _ := http.NewRequestWithContext(ctx, "POST", front.URL+"/mcp", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", "application/json, text/event-stream")
+			for i := 0; i < len(headers); i += 2 {
+				r.Header.Set(headers[i], headers[i+1])
+			}
+			res, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = res.Body.Close() })
+			return res
+		}
+		said := func(res *http.Response) string { // the first message
+			lines := bufio.NewScanner(res.Body)
+			for lines.Scan() {
+				if line, _ := strings.CutPrefix(lines.Text(), "data: "); strings.HasPrefix(line, "{") {
+					return line
+				}
+			}
+			return ""
+		}
+		listen := func(uris string) string {
+			return said(post(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":`+uris+`},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+				"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen"))
+		}
+		if got := listen(`["note:///2","note:///1"]`); string(rawjson.Get(rawjson.Get(json.RawMessage(got), "params"), "notifications")) != `{"resourceSubscriptions":["note:///1"]}` {
+			t.Errorf("acknowledged is %s", got)
+		}
+		asked := func() string {
+			select {
+			case uris := <-server.asked:
+				return uris
+			case <-time.After(time.Minute):
+				return "nothing"
+			}
+		}
+		if got := asked(); got != `["note:///1"]` {
+			t.Errorf("the server was asked for %s", got)
+		}
+		if got := listen(`["note:///2"]`); !strings.Contains(got, `"code":"denied"`) {
+			t.Errorf("a modern client is told %s", got)
+		}
+		id := post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`).Header.Get("Mcp-Session-Id")
+		subscribe := func(uri string) string {
+			return said(post(`{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"`+uri+`"}}`, "Mcp-Session-Id", id))
+		}
+		for range 2 {
+			if got := subscribe("note:///2"); !strings.Contains(got, `"code":"denied"`) {
+				t.Errorf("a legacy client is told %s", got)
+			}
+		}
+		if got := subscribe("note:///1"); string(rawjson.Get(json.RawMessage(got), "result")) != `{}` {
+			t.Errorf("a legacy client is told %s", got)
+		}
+		if got := asked(); got != `["note:///1"]` || len(server.asked) > 0 {
+			t.Errorf("the server was asked for %s", got)
+		}
+	}
+}
+
+// What is denied later is asked for no more, however long the client listens.
+func TestDeniedLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &notes{asked: make(chan string, 10), denies: "note:///2"}
+		ctx, cancel := context.WithCancel(t.Context())
+		l := &listening{session: &session.Session{Tools: server}, call: dragoman.Call{Method: "subscriptions/listen"}}
+		l.hear(ctx, map[string]*watch{"a": {uris: []json.RawMessage{json.RawMessage(`"note:///1"`), json.RawMessage(`"note:///2"`)}}})
+		time.Sleep(time.Hour)
+		cancel()
+		l.wg.Wait()
+		var asked []string
+		for len(server.asked) > 0 {
+			asked = append(asked, <-server.asked)
+		}
+		slices.Sort(asked)
+		if !slices.Equal(asked, []string{`["note:///1","note:///2"]`, `["note:///1"]`, `["note:///2"]`}) {
+			t.Errorf("asked for %q", asked)
+		}
+	})
 }

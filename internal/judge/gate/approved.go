@@ -26,11 +26,8 @@ const CodeApprovalPending = "approval_pending"
 // the caller is answered: that it is asked for, or was denied. An error beside that ends the
 // whole request.
 func (t *gated) approved(ctx context.Context, call *dragoman.Call, digest audit.Hash, v policy.Verdict, waited string) (approval.Approval, *dragoman.Result, error) {
-	if t.o.Inbox == nil || t.o.Audit == nil || call.Tool == nil {
-		// Without a log no approval could be spent. What is no call of a tool cannot
-		// wait: it is asked for by programs.
-		res := failure(dragoman.CodeDenied, v.Reason+" It cannot be asked for here. It did not run.")
-		return approval.Approval{}, &res, nil
+	if !t.asksFor(call) {
+		return approval.Approval{}, &dragoman.Result{Ran: dragoman.RanNot, Problem: nobodyAsked(v)}, nil
 	}
 	var a approval.Approval
 	err := ctx.Err() // nobody is asked about what nobody waits for
@@ -72,6 +69,16 @@ func (t *gated) approved(ctx context.Context, call *dragoman.Call, digest audit.
 	}
 	res := failure(dragoman.CodeDenied, "Nobody approved the call in time. It did not run. Tell the user, who can ask for it again.")
 	return a, &res, nil
+}
+
+// asksFor reports whether somebody can be asked about a call. Without a log no approval
+// could be spent. What is no call of a tool cannot wait: it is asked for by programs.
+func (t *gated) asksFor(call *dragoman.Call) bool {
+	return t.o.Inbox != nil && t.o.Audit != nil && call.Tool != nil
+}
+
+func nobodyAsked(v policy.Verdict) *dragoman.Problem {
+	return &dragoman.Problem{Code: dragoman.CodeDenied, Message: v.Reason + " It cannot be asked for here. It did not run."}
 }
 
 // askedAbout reports whether a call, which somebody has to approve, waited for an answer that

@@ -213,12 +213,34 @@ func (g *Gate) Admit(ctx context.Context, who caller.Caller, action policy.Actio
 // Denies reports whether a call is denied, whoever says yes to it: then nobody is to be
 // asked. What it would be denied for is said, and written down, when it is made.
 func (g *Gate) Denies(ctx context.Context, who Client, call *dragoman.Call) bool {
+	_, _, problem := g.ahead(ctx, who, call)
+	return problem != nil
+}
+
+// Refuse is [Gate.Denies] for a call that is then not made: what it is denied for is
+// returned, and written down. It is nil for a call that can be made.
+func (g *Gate) Refuse(ctx context.Context, who Client, call *dragoman.Call) *dragoman.Problem {
+	t, v, problem := g.ahead(ctx, who, call)
+	if problem == nil {
+		return nil
+	}
+	r := t.about(ctx, call)
+	r.Verdict, r.Rule = v.Effect.String(), v.Rule
+	return t.denied(r, problem).Problem
+}
+
+// ahead judges a call before it is made; the problem is nil where somebody could allow it.
+func (g *Gate) ahead(ctx context.Context, who Client, call *dragoman.Call) (*gated, policy.Verdict, *dragoman.Problem) {
 	rules := g.policy.Load()
 	if rules == nil || own(call) {
-		return false
+		return nil, policy.Verdict{}, nil
 	}
-	t := gated{Gate: g, began: rules, who: who}
-	return t.judge(ctx, call).Effect == policy.Deny
+	t := &gated{Gate: g, began: rules, who: who}
+	v := t.judge(ctx, call)
+	if v.Effect == policy.Ask && !t.asksFor(call) {
+		return t, v, nobodyAsked(v)
+	}
+	return t, v, v.Problem()
 }
 
 // Sees reports whether a caller may use a model or a route, without using it.
