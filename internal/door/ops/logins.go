@@ -123,6 +123,8 @@ func loginError(err error) *model.Error {
 		e.Code, e.Message = "login_refused", "There is no login: "+refused.Error()+"."
 	case errors.Is(err, credential.ErrUseless):
 		e.Code, e.Message = "login_refused", "The login is of no use: "+err.Error()+"."
+	case errors.Is(err, credential.ErrOtherIssuer):
+		e.Code, e.Param, e.Message = "login_refused", "iss", "The login is of no use: "+err.Error()+"."
 	case errors.Is(err, servers.ErrUnknownServer):
 		e.Status, e.Code, e.Message = http.StatusNotFound, model.CodeUnknownServer, "There is no such server."
 	case errors.Is(err, servers.ErrNotTheirs):

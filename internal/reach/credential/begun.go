@@ -65,7 +65,7 @@ func Begin(ctx context.Context, a Account, next http.RoundTripper, o LoginOption
 func Finish(ctx context.Context, a Account, next http.RoundTripper, o LoginOptions, b *Begun, answer Answer) (address *url.URL, more *Begun, err error) {
 	switch {
 	case !answer.of(b.Issuer, b.Says): // a refusal, too, may be another one's
-		return nil, nil, errOtherIssuer
+		return nil, nil, ErrOtherIssuer
 	case answer.Error != "" || answer.Code == "":
 		return nil, nil, refusedAnswer(o.Store, a, answer)
 	}

@@ -49,8 +49,8 @@ func (a *Answer) of(issuer string, says bool) bool {
 	return a.Issuer == issuer || a.Issuer == "" && (!says || a.Error != "")
 }
 
-// errOtherIssuer is why an answer counts for nothing.
-var errOtherIssuer = errors.New("the answer names another authorization server than the one that the person was sent to")
+// ErrOtherIssuer is why an answer counts for nothing: it is of another server, or of none.
+var ErrOtherIssuer = errors.New("the answer does not name the authorization server that the person was sent to (iss)")
 
 // ErrNoLogin means that a server answered without asking for a token.
 var ErrNoLogin = errors.New("the server asks for no login")
@@ -273,7 +273,7 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 	case err != nil:
 		return nil, err
 	case issuer != "" && !answer.of(issuer, says): // a refusal, too, may be another one's
-		return nil, errOtherIssuer
+		return nil, ErrOtherIssuer
 	case answer.Error != "" || answer.Code == "":
 		return nil, refusedAnswer(l.o.Store, l.account, answer)
 	}
