@@ -40,8 +40,8 @@ func (c *conversion) listRange(n *schema.Node) {
 	high, isHigh := n.Get("maximum").Integer()
 	from, err := strconv.Atoi(low)
 	to, failed := strconv.Atoi(high)
-	if !isLow || !isHigh || err != nil || failed != nil || to < from || to-from >= maxRange || from < -maxCounted || from > maxCounted {
-		return
+	if !isLow || !isHigh || err != nil || failed != nil || from < -maxCounted || from > maxCounted || to < from || to >= from+maxRange {
+		return // the lower bound is small here, so that no sum overflows, as the range of all integers would
 	}
 	var values []*schema.Node
 	for i := from; i <= to; i++ {
