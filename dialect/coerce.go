@@ -139,6 +139,7 @@ func attemptsFor(root *schema.Node, violations []schema.Violation, tried map[str
 	})
 	var attempts []attempt
 	above := map[string]bool{}
+	own := map[*schema.Node]bool{} // arrays whose list of items is no other's
 	for _, path := range paths {
 		if above[path] {
 			continue
@@ -156,12 +157,17 @@ func attemptsFor(root *schema.Node, violations []schema.Violation, tried map[str
 		tried[key] = n + 1
 		a := candidates[n]
 		a.path, a.place = path, at
-		if attempts = append(attempts, a); len(attempts) == maxAttempts {
-			break
+		attempts = append(attempts, a)
+		if at.parent.Kind() == schema.Array && !own[at.parent] {
+			own[at.parent] = true
+			at.parent.SetItems(slices.Clone(at.parent.Items()))
 		}
 		for up := path; up != ""; {
 			up = up[:strings.LastIndexByte(up, '/')]
 			above[up] = true
+		}
+		if len(attempts) == maxAttempts {
+			break
 		}
 	}
 	return attempts
@@ -207,7 +213,7 @@ func (p place) put(v *schema.Node) {
 	switch {
 	case p.parent == nil:
 	case p.parent.Kind() == schema.Array:
-		items := append([]*schema.Node(nil), p.parent.Items()...)
+		items := p.parent.Items() // not shared: see attemptsFor
 		items[p.index] = v
 		p.parent.SetItems(items)
 	case v == nil:

@@ -15,8 +15,7 @@ func (p *Plan) plainIntegers(value *schema.Node) (*schema.Node, []Repair) {
 		return value, nil
 	}
 	w := integers{doc: p.admitted}
-	w.walk(value, []*schema.Node{p.admitted.Root}, "", func(*schema.Node) {})
-	return value, w.repairs
+	return w.walk(value, []*schema.Node{p.admitted.Root}, ""), w.repairs
 }
 
 // hasFraction reports whether a number in v is an integer in the spelling of a
@@ -39,37 +38,36 @@ type integers struct {
 	repairs []Repair
 }
 
-func (w *integers) walk(v *schema.Node, schemas []*schema.Node, path string, put func(*schema.Node)) {
+// walk returns v, or what stands for it.
+func (w *integers) walk(v *schema.Node, schemas []*schema.Node, path string) *schema.Node {
 	all := inPlace{target: w.doc.Target}.all(schemas)
 	switch v.Kind() {
 	case schema.Number:
 		plain, ok := v.Integer()
 		if !ok || !strings.ContainsAny(v.Text(), ".eE") {
-			return
+			return v
 		}
 		integer := false
 		for _, n := range all {
 			t := typesOf(n)
 			if slices.Contains(t, "number") {
-				return
+				return v
 			}
 			integer = integer || slices.Contains(t, "integer")
 		}
 		if integer {
-			put(schema.NewNumber(plain))
 			w.repairs = append(w.repairs, Repair{Rule: "plainInteger", Path: path})
+			return schema.NewNumber(plain)
 		}
 	case schema.Object:
-		for _, m := range v.Members() {
-			w.walk(m.Value, membersOf(all, m.Name), path+schema.Pointer(m.Name), func(to *schema.Node) { v.Set(m.Name, to) })
-		}
+		v.Map(func(i int, member *schema.Node) *schema.Node {
+			name := v.Members()[i].Name
+			return w.walk(member, membersOf(all, name), path+schema.Pointer(name))
+		})
 	case schema.Array:
-		for i, item := range v.Items() {
-			w.walk(item, itemsOf(all, i), path+"/"+strconv.Itoa(i), func(to *schema.Node) {
-				items := append([]*schema.Node(nil), v.Items()...)
-				items[i] = to
-				v.SetItems(items)
-			})
-		}
+		v.Map(func(i int, item *schema.Node) *schema.Node {
+			return w.walk(item, itemsOf(all, i), path+"/"+strconv.Itoa(i))
+		})
 	}
+	return v
 }

@@ -108,47 +108,35 @@ func (r walk) inside(n, v *schema.Node, depth int) (*schema.Node, error) {
 			}
 		}
 	}
-	switch v.Kind() {
-	case schema.Object:
-		for _, m := range v.Members() {
-			inner := n.Get("properties").Get(m.Name)
-			if inner == nil {
-				if extra := n.Get("additionalProperties"); extra.Kind() == schema.Object {
-					inner = extra
-				}
+	properties, extra, prefix := n.Get("properties"), n.Get("additionalProperties"), n.Get("prefixItems").Items()
+	var wrong error
+	v.Map(func(i int, value *schema.Node) *schema.Node {
+		inner, name := n.Get("items"), ""
+		switch {
+		case v.Kind() == schema.Object:
+			name = v.Members()[i].Name
+			if inner = properties.Get(name); inner == nil && extra.Kind() == schema.Object {
+				inner = extra
 			}
-			if inner == nil || !r.mapped[inner] {
-				continue
-			}
-			mapped, err := r.value(inner, m.Value, depth+1)
-			if err != nil {
-				return nil, fmt.Errorf("in %q: %w", m.Name, err)
-			}
-			if mapped != m.Value {
-				v.Set(m.Name, mapped)
-			}
+		case i < len(prefix):
+			inner = prefix[i]
 		}
-	case schema.Array:
-		prefix := n.Get("prefixItems").Items()
-		items := v.Items()
-		for i, item := range items {
-			inner := n.Get("items")
-			if i < len(prefix) {
-				inner = prefix[i]
-			}
-			if inner == nil || !r.mapped[inner] {
-				continue
-			}
-			mapped, err := r.value(inner, item, depth+1)
-			if err != nil {
-				return nil, fmt.Errorf("in item %d: %w", i, err)
-			}
-			if mapped != item {
-				items = append([]*schema.Node(nil), items...)
-				items[i] = mapped
-				v.SetItems(items)
-			}
+		if wrong != nil || inner == nil || !r.mapped[inner] {
+			return value
 		}
+		mapped, err := r.value(inner, value, depth+1)
+		switch {
+		case err == nil:
+			return mapped
+		case v.Kind() == schema.Object:
+			wrong = fmt.Errorf("in %q: %w", name, err)
+		default:
+			wrong = fmt.Errorf("in item %d: %w", i, err)
+		}
+		return value
+	})
+	if wrong != nil {
+		return nil, wrong
 	}
 	return v, nil
 }

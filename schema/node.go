@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -357,6 +358,33 @@ func (n *Node) Rename(from, to string) bool {
 
 // SetItems replaces the items of an array.
 func (n *Node) SetItems(items []*Node) { n.items, n.raw = items, nil }
+
+// Map puts what f makes of each member's value, or of each item, in its place. All of them
+// take one pass, where [Node.Set] and [Node.SetItems] take one for each.
+func (n *Node) Map(f func(i int, v *Node) *Node) {
+	members, items := n.Members(), n.Items()
+	changed := false
+	own := func() {
+		if !changed { // others may have the same list
+			members, items, changed = slices.Clone(members), slices.Clone(items), true
+		}
+	}
+	for i, m := range n.Members() {
+		if to := f(i, m.Value); to != m.Value {
+			own()
+			members[i].Value = to
+		}
+	}
+	for i, item := range n.Items() {
+		if to := f(i, item); to != item {
+			own()
+			items[i] = to
+		}
+	}
+	if changed {
+		n.members, n.items, n.raw = members, items, nil
+	}
+}
 
 // Become makes n the value that other is. The two share what is below them.
 func (n *Node) Become(other *Node) {
