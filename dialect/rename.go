@@ -132,6 +132,11 @@ func (c *conversion) propertyNameFor(name string) string {
 			for _, p := range n.Get("properties").Members() {
 				c.properties[p.Name] = true
 			}
+			for _, p := range n.Get("patternProperties").Members() {
+				if re, err := regexp.Compile(p.Name); err == nil {
+					c.namePatterns = append(c.namePatterns, re)
+				}
+			}
 		})
 	}
 	sent := c.unusedName(name)
@@ -158,11 +163,28 @@ func (c *conversion) unusedName(name string) string {
 		} else if slices.Contains(c.rules.ReservedNames, base) {
 			candidate = base + "_"
 		}
-		if !c.properties[candidate] && c.legalProperty(candidate) {
+		if !c.properties[candidate] && c.legalProperty(candidate) && !c.spokenOf(candidate, name) {
 			return candidate
 		}
 		if i > 10000 {
 			return candidate
 		}
 	}
+}
+
+// maxLooks is how many patterns are held against names for one tool.
+const maxLooks = 1000
+
+// spokenOf reports whether one of patternProperties would speak of a property by the name
+// that it is sent by, and does not by its own.
+func (c *conversion) spokenOf(sent, original string) bool {
+	for _, re := range c.namePatterns {
+		if c.looks++; c.looks > maxLooks {
+			return false
+		}
+		if re.MatchString(sent) && !re.MatchString(original) {
+			return true
+		}
+	}
+	return false
 }

@@ -67,3 +67,27 @@ func TestNamesForAnthropicsModels(t *testing.T) {
 		}
 	}
 }
+
+// A property is sent by a name of which no patternProperties speaks that did not speak of
+// its own: the model could write no value that both take.
+func TestRenamedPastPatterns(t *testing.T) {
+	for _, c := range []struct{ schema, arguments string }{
+		{`{"type":"object","properties":{"日本":{"type":"string"}},"required":["日本"],"patternProperties":{"^[a-z]+$":{"type":"integer"}}}`, `{"日本":"x"}`},
+		{`{"type":"object","properties":{"":{"type":"object"},"a\"b":{"type":"string"}},"patternProperties":{"^[a-z]+$":{"type":"string"},".*":{}}}`, `{"":{},"a\"b":"y","z":"1"}`},
+	} {
+		for _, name := range Names() {
+			plan := planFor(t, name, c.schema)
+			sent, err := plan.Encode(json.RawMessage(c.arguments))
+			if err != nil {
+				t.Errorf("%s: %s: %v", name, c.schema, err)
+				continue
+			}
+			if wrong := schema.NewOpenAPIValidator(plan.Meaning()).Validate(sent); len(wrong) > 0 {
+				t.Errorf("%s: %s: %s cannot be sent: %v\nsent %s", name, c.schema, sent, wrong, plan.Parameters())
+			}
+			if back, _, problem := plan.Decode(string(sent), ""); problem != nil || string(back) != c.arguments {
+				t.Errorf("%s: %s: %s came back as %s, %v", name, c.schema, sent, back, problem)
+			}
+		}
+	}
+}
