@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -29,5 +30,22 @@ func TestLongListsAreChangedInOnePass(t *testing.T) {
 		if got != `{"p":`+list(c.want)+`}` || took > thinned*3*time.Second {
 			t.Errorf("%s, %s: %s, %.100s", c.dialect, c.items, took, got)
 		}
+	}
+}
+
+// What the alternatives of unions make of a large object is compared member by member, and
+// not each member with all: the unions of one value once made minutes of that.
+func TestReadingsOfLargeObjectsAreComparedInOnePass(t *testing.T) {
+	var members []string
+	for i := range 10_000 {
+		members = append(members, fmt.Sprintf(`"x%d":%d`, i, i))
+	}
+	union := `{"anyOf":[{"properties":{"a":{"const":1}}},{"properties":{"b":{"const":2}}},{"required":["c"]}]}`
+	plan := planFor(t, "groq", `{"type":"object","properties":{"p":{"allOf":[`+strings.Repeat(union+",", 19)+union+`]}}}`)
+	took := cputime.Of(func() {
+		plan.Decode(`{"p":{`+strings.Join(members, ",")+`}}`, "tool_calls")
+	})
+	if took > thinned*3*time.Second {
+		t.Error(took)
 	}
 }

@@ -17,8 +17,11 @@ func Equal(a, b *Node) bool {
 		if len(a.members) != len(b.members) {
 			return false
 		}
-		for _, m := range a.members {
-			other := b.Get(m.Name)
+		for i, m := range a.members {
+			other := b.members[i].Value // mostly in the same order
+			if b.members[i].Name != m.Name {
+				other = b.Get(m.Name)
+			}
 			if other == nil || !Equal(m.Value, other) {
 				return false
 			}
