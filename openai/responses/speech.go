@@ -233,7 +233,7 @@ func (c *Conversation) newPart(content json.RawMessage) *part {
 	if c.speech.message == "" {
 		c.speech.message = c.answer.name("msg_")
 		if c.speech.at = c.answer.room(); c.request.Stream {
-			c.answer.added(c.speech.at, message(c.speech.message, "in_progress"))
+			c.answer.added(c.speech.at, message(c.speech.message, "in_progress", ""))
 		}
 	}
 	p := &part{id: c.speech.message, at: c.speech.at, content: c.speech.parts}
@@ -245,15 +245,19 @@ func (c *Conversation) newPart(content json.RawMessage) *part {
 	return p
 }
 
-// message returns a message of the model as an item.
-func message(id, status string, content ...json.RawMessage) json.RawMessage {
-	size := 96 + len(id) + len(status)
+// message returns a message of the model as an item; phase is empty where it is not known.
+func message(id, status, phase string, content ...json.RawMessage) json.RawMessage {
+	size := 128 + len(id) + len(status)
 	for _, part := range content {
 		size += len(part) + 1
 	}
 	b := rawjson.AppendQuote(append(make([]byte, 0, size), `{"id":`...), id)
 	b = rawjson.AppendQuote(append(b, `,"type":"message","status":`...), status)
-	return append(rawjson.AppendArray(append(b, `,"role":"assistant","content":`...), content), '}')
+	b = append(b, `,"role":"assistant"`...)
+	if phase != "" {
+		b = rawjson.AppendQuote(append(b, `,"phase":`...), phase)
+	}
+	return append(rawjson.AppendArray(append(b, `,"content":`...), content), '}')
 }
 
 // outputText returns the text of a message as a part of its content.
@@ -305,9 +309,12 @@ func (c *Conversation) endSpeech(round *model.Round) {
 		}
 		content = slices.Insert(content, min(p.content, len(content)), whole) // it may have come before the text
 	}
-	status := "completed"
-	if round.Reply.CutOff() {
-		status = "incomplete"
+	status, phase := "completed", "final_answer"
+	switch {
+	case round.Reply.CutOff(): // nobody knows whether calls would have followed
+		status, phase = "incomplete", ""
+	case round.Message != nil:
+		phase = "commentary"
 	}
-	c.answer.done(s.at, message(s.message, status, content...))
+	c.answer.done(s.at, message(s.message, status, phase, content...))
 }

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -45,6 +46,44 @@ func TestPlacesOfParts(t *testing.T) {
 			}
 			if at >= len(kinds) || kinds[at] != kind {
 				t.Errorf("%s: the message has %v, and %s is about part %d", tt.name, kinds, stringOf(e, "type"), at)
+			}
+		}
+	}
+}
+
+// TestPhases: a message behind which calls stand is commentary, whoever makes them, and the last
+// one the final answer; Codex hands only final answers on to agents that know its history. One
+// that was cut off may have been either.
+func TestPhases(t *testing.T) {
+	const tools = `"tools":[{"type":"function","name":"theirs","parameters":{"type":"object"}}]`
+	said := func(s, finish string, calls ...string) string {
+		answer := fmt.Sprintf("data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%q},\"finish_reason\":null}]}\n\n", s)
+		for i, name := range calls {
+			answer += fmt.Sprintf("data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":%d,\"id\":\"call_%d\",\"type\":\"function\",\"function\":{\"name\":%q,\"arguments\":\"{\\\"city\\\":\\\"Oslo\\\"}\"}}]},\"finish_reason\":null}]}\n\n", i, i, name)
+		}
+		return answer + fmt.Sprintf("data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\ndata: [DONE]\n\n", finish)
+	}
+	for _, tt := range []struct {
+		name    string
+		answers []string
+		want    string
+	}{
+		{"nothing called", []string{said("Yes.", "stop")}, "final_answer"},
+		{"ours", []string{said("Let me look.", "tool_calls", "weather__get"), said("Done.", "stop")}, "commentary final_answer"},
+		{"the client's", []string{said("Let me look.", "tool_calls", "theirs")}, "commentary"},
+		{"both", []string{said("Let me look.", "tool_calls", "weather__get", "theirs")}, "commentary"},
+		{"cut off", []string{said("Let me", "length")}, "-"},
+	} {
+		for _, stream := range []bool{true, false} {
+			got := newPlayer(t).say(fmt.Sprintf(`{"model":"m","stream":%t,%s,"input":"Hi"}`, stream, tools), tt.answers...)
+			var phases []string
+			for _, o := range got.items() {
+				if stringOf(o, "type") == "message" {
+					phases = append(phases, cmp.Or(stringOf(o, "phase"), "-"))
+				}
+			}
+			if strings.Join(phases, " ") != tt.want {
+				t.Errorf("%s, stream %t: %q", tt.name, stream, phases)
 			}
 		}
 	}
