@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"hash"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -248,10 +250,8 @@ func Digest(request *rawjson.Object) string {
 	return d.sum()
 }
 
-// historyDigest is the digest of the history of the request, as the client sent it.
-func (t *Thread) historyDigest() *digest { return t.digestOf(t.Request.Messages) }
-
-// digestOf is the digest of the first messages of that history.
+// digestOf is the digest of the first messages of the history of the request, as the client
+// sent it.
 func (t *Thread) digestOf(messages []json.RawMessage) *digest {
 	d := newDigest()
 	o := new(rawjson.Object)
@@ -278,10 +278,10 @@ func (t *Thread) said(i int) []byte {
 // its own messages and our answer, of which it has seen a text and the calls of a
 // message that are its own.
 func (t *Thread) visibleDigest(seen string, open *memory.Message) *digest {
-	d := t.historyDigest()
+	d := t.digestOf(t.asked())
 	answer := rawjson.Object{}
 	answer.Set("role", rawjson.Quote("assistant"))
-	answer.Set("content", rawjson.Quote(seen))
+	answer.Set("content", rawjson.Quote(t.wholeText(seen)))
 	if open != nil {
 		var calls []json.RawMessage
 		for i := range open.Calls {
@@ -293,6 +293,31 @@ func (t *Thread) visibleDigest(seen string, open *memory.Message) *digest {
 	}
 	d.message(&answer)
 	return d
+}
+
+// asked are the messages of the client's that what it is told of its turn stands behind.
+func (t *Thread) asked() []json.RawMessage {
+	messages := t.Request.Messages
+	if t.begun != nil {
+		return messages[:len(messages)-1]
+	}
+	return messages
+}
+
+// wholeText is all that was said in the turn, of which the client has seen a text in this answer.
+func (t *Thread) wholeText(seen string) string {
+	if t.begun == nil {
+		return seen
+	}
+	return strings.Join(slices.DeleteFunc([]string{t.begun.text, seen}, func(s string) bool { return s == "" }), "\n\n")
+}
+
+// hidden are the messages of the turn that the client does not see as they are.
+func (t *Thread) hidden() []json.RawMessage {
+	if t.begun == nil {
+		return t.Dialogue.Hidden()
+	}
+	return append(slices.Clip(t.begun.hidden), t.Dialogue.Hidden()...)
 }
 
 // contentText returns a message's content as text; content of several parts, or of

@@ -41,6 +41,9 @@ type Request struct {
 	// From is under whose name the conversation is kept that this one was branched off from;
 	// empty for none. What is found there is kept as this one's own from then on.
 	From string
+	// Joins says that what the assistant says in a turn is one message, however many the client
+	// sends: one that the request ends with, and its answer, are one from then on.
+	Joins bool
 	// Identified says that the request names its person or its conversation, among
 	// those of the same key.
 	Identified bool
@@ -105,10 +108,18 @@ type Thread struct {
 	Kept func(keys []string, turn *memory.Turn)
 
 	resumed  *memory.Turn    // the turn that Resume is from
+	begun    *beginning      // what was said and done in the same turn before the request; nil for nothing
 	wrote    bool            // an earlier request of this turn may have changed something
 	ended    bool            // KeepFinal was called
 	finished func()          // lets a retry of this request go on; nil until Restore
 	first    json.RawMessage // the first of the client's messages as it came; in that of Request the guide may stand
+}
+
+// A beginning is that of a turn that broke off, where its client asks for the rest of it: behind
+// what it kept of the answer, which is the end of its request.
+type beginning struct {
+	hidden []json.RawMessage // with what the client kept behind it
+	text   string            // what the client kept
 }
 
 // Lost is what a client was to get of a request and did not.

@@ -18,7 +18,7 @@ import (
 // of which it has seen a text.
 func (t *Thread) turn(seen string) *memory.Turn {
 	d := t.Dialogue
-	return &memory.Turn{Hidden: d.Hidden(), Text: seen, Wrote: t.wrote || d.Wrote, More: d.More, Spent: d.Spent}
+	return &memory.Turn{Hidden: t.hidden(), Text: t.wholeText(seen), Wrote: t.wrote || d.Wrote, More: d.More, Spent: d.Spent}
 }
 
 // keep stores a turn. That it cannot be kept costs the model its memory, and the
@@ -40,7 +40,7 @@ func (t *Thread) keep(ctx context.Context, keys []string, turn *memory.Turn, kno
 func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) {
 	m := round.Message
 	ours := slices.ContainsFunc(m.Calls, func(call memory.Call) bool { return call.Ours() })
-	if t.Memory == nil || t.Request.Shown || !ours && len(t.Dialogue.Hidden()) == 0 && !t.Unseen && !t.Dialogue.Unseen(m.Message) {
+	if t.Memory == nil || t.Request.Shown || !ours && len(t.hidden()) == 0 && !t.Unseen && !t.Dialogue.Unseen(m.Message) {
 		return
 	}
 	prefix := ReadID
@@ -139,14 +139,14 @@ func (t *Thread) Remember(end End) {
 	defer t.finished()
 	ctx := context.Background() // it is worth more than the request, which may be over
 	answered := end.Pending != nil && slices.ContainsFunc(end.Pending.Message.Calls, func(call memory.Call) bool { return call.Result != nil })
-	if t.Memory == nil || len(t.Dialogue.Hidden()) == 0 && !answered {
+	if t.Memory == nil || len(t.hidden()) == 0 && !answered {
 		return
 	}
 	t.keepBroken(ctx, end, answered)
 	request := t.request(end, answered)
 	keys, final := t.final(ctx, end)
 	switch ofRequest := requestKey(t.Request.Digest); {
-	case request != nil && len(keys) > 0 && request.Open == nil:
+	case request != nil && len(keys) > 0 && request.Open == nil && t.begun == nil:
 		final.Delivered = request.Delivered // one turn under all keys: kept once, and at once
 		t.keep(ctx, append(keys, ofRequest), final)
 		return
@@ -164,10 +164,10 @@ func (t *Thread) Remember(end End) {
 // the client keeps of the answer shows that it is this one. Calls of the client's are left out,
 // since it did not get them.
 func (t *Thread) keepBroken(ctx context.Context, end End, answered bool) {
-	if end.Err == nil || t.Request.Shown {
+	if end.Err == nil || t.Request.Shown || t.begun != nil && end.Seen == "" { // of that one its client knows no more than before
 		return
 	}
-	d := t.historyDigest()
+	d := t.digestOf(t.asked())
 	defer d.free()
 	if !t.named(d) {
 		return
@@ -196,7 +196,7 @@ func (t *Thread) KeepFinal(ctx context.Context, end End) {
 // final returns a turn that has ended well, and its keys; none for one that has not, or that
 // nobody could find.
 func (t *Thread) final(ctx context.Context, end End) (keys []string, turn *memory.Turn) {
-	if t.Memory == nil || len(t.Dialogue.Hidden()) == 0 || t.ended {
+	if t.Memory == nil || len(t.hidden()) == 0 || t.ended {
 		return nil, nil
 	}
 	if end.Err != nil || end.Last == nil || end.Pending != nil || t.Request.Shown {
@@ -252,6 +252,7 @@ func (t *Thread) request(end End, answered bool) *memory.Turn {
 		return nil
 	}
 	turn := t.turn(end.Seen)
+	turn.Hidden = t.Dialogue.Hidden() // what was before stands in the history of the same request, too
 	if end.Err == nil && !t.Running.Waited(t.Request.Owner, t.Request.Digest) {
 		turn.Delivered = time.Now()
 	}

@@ -118,6 +118,15 @@ func (t *Thread) Restore(ctx context.Context) error {
 		t.restoreBroken(h, i)
 	}
 	t.note(noted, len(h.messages))
+	if t.begun != nil {
+		last := len(h.messages) - 1
+		t.begun.text = contentText(h.objects[last].Get("content"))
+		whole, better := t.Request.Whole[last]
+		if !better {
+			whole = h.messages[last:]
+		}
+		t.begun.hidden = append(t.begun.hidden, whole...)
+	}
 	t.Dialogue.Begin(t.Guide)
 	t.share()
 	if asked != nil && t.Resume == nil {
@@ -206,6 +215,12 @@ func (t *Thread) restoreBroken(h *history, i int) {
 	hidden := kept.Hidden
 	if h.keys[i+1] != nil {
 		hidden = withoutText(hidden)
+		if t.Request.Joins {
+			hidden = slices.DeleteFunc(hidden, spoken) // of a turn that broke off more than once
+		}
+		if t.Request.Joins && i+2 == len(h.messages) {
+			t.begun, t.wrote = &beginning{hidden: slices.Clip(hidden)}, t.wrote || kept.Wrote
+		}
 	}
 	t.Dialogue.More = t.Dialogue.More || kept.More
 	t.Dialogue.AddHidden(hidden...)
@@ -410,4 +425,10 @@ func withoutText(messages []json.RawMessage) []json.RawMessage {
 		}
 	}
 	return out
+}
+
+// spoken reports whether a message is a text of the assistant's alone.
+func spoken(message json.RawMessage) bool {
+	role, _ := rawjson.String(rawjson.Get(message, "role"))
+	return role == "assistant" && rawjson.Get(message, "tool_calls") == nil
 }

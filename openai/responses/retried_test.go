@@ -1,0 +1,102 @@
+package responses
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakeresponses"
+)
+
+// begunTurn asks as Codex does, which keeps the messages of an answer that broke off and asks
+// again with them behind its person's.
+func begunTurn(turn, input string) string {
+	return `{"model":"m","stream":true,"store":false,"prompt_cache_key":"k","tools":[{"type":"function","name":"theirs","strict":false,"parameters":{"type":"object"}}],` +
+		`"client_metadata":{"turn_id":"` + turn + `","x-codex-turn-metadata":"{}"},"input":[{"role":"user","content":"Save it."}` + input + `]}`
+}
+
+const (
+	firstWords = `,{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Let me save."}]}`
+	// breaksOff is an answer that does.
+	breaksOff   = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Half\"},\"finish_reason\":null}]}\n\n"
+	secondWords = `,{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Once more."}]}`
+)
+
+// sayingAnd is an answer that says something and calls tools.
+func sayingAnd(text string, calls ...string) string {
+	return strings.Replace(called(calls...), `"content":null`, `"content":"`+text+`"`, 1)
+}
+
+// TestGoesOnBehindABreak: an answer broke off behind a text and a call of ours, and Codex asks
+// again with the text behind its message. What the tool said is there then, and whenever the
+// conversation goes on, with what was done for the second request, or for a third one.
+func TestGoesOnBehindABreak(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		answers [][]string // to what is asked again
+		input   []string   // that is asked with
+		results int        // that the model has in the end
+	}{
+		{"only words", [][]string{{spoken("Saved.")}}, []string{firstWords}, 1},
+		{"another call of ours", [][]string{{called("files__save", oslo), spoken("Saved.")}}, []string{firstWords}, 2},
+		{"another text and call of ours", [][]string{{sayingAnd("Once more.", "files__save", oslo), spoken("Saved.")}}, []string{firstWords}, 2},
+		{"a call of the client's", [][]string{{sayingAnd("Yours.", "theirs", "{}")}}, []string{firstWords}, 2},
+		{"it breaks off again", [][]string{{sayingAnd("Once more.", "files__save", oslo), breaksOff}, {spoken("Saved.")}}, []string{firstWords, firstWords + secondWords}, 2},
+		{"it breaks off again before a text", [][]string{{called("files__save", oslo), breaksOff}, {spoken("Saved.")}}, []string{firstWords, firstWords}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPlayer(t)
+			got := p.say(begunTurn("1", ""), sayingAnd("Let me save.", "files__save", oslo), breaksOff)
+			if len(p.ran) != 1 || !strings.Contains(got.body, "response.failed") {
+				t.Fatalf("ran %v: %s", p.ran, got.body)
+			}
+			for i, answers := range tt.answers {
+				p.retried = i > 0 && tt.input[i] == tt.input[i-1]
+				got = p.say(begunTurn("1", tt.input[i]), answers...)
+			}
+			p.retried = false
+			input := tt.input[len(tt.input)-1] + got.raws("mcp_call")
+			if call := strings.Contains(got.types(), "function_call"); call {
+				input += `,{"type":"function_call_output","call_id":"` + stringOf(got.item("function_call"), "call_id") + `","output":"ok"}`
+				got = p.say(begunTurn("1", input), spoken("Done."))
+				if m := p.messages(); strings.Count(m, `"role":"tool"`) != tt.results || len(p.ran) > 0 {
+					t.Errorf("behind its call, the model is told %s", m)
+				}
+				input += got.raws("mcp_call")
+			}
+			for _, turn := range []string{"2", "3"} {
+				input += `,{"role":"user","content":"And now?"}`
+				got = p.say(begunTurn(turn, input), spoken("Nothing."))
+				m := p.messages()
+				if strings.Count(m, `"role":"tool"`) != tt.results || strings.Count(m, "Let me save.") != 1 || strings.Count(m, "Once more.") > 1 || len(p.ran) > 0 {
+					t.Errorf("in turn %s the model is told %s", turn, m)
+				}
+				input += got.raws()
+			}
+		})
+	}
+}
+
+// TestGoesOnBehindABreakOverResponses: the same for a model whose API speaks Responses.
+func TestGoesOnBehindABreakOverResponses(t *testing.T) {
+	const call = `{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_1","name":"files__save","arguments":"{\"city\":\"Oslo\"}"}`
+	said := func(id, s string) string {
+		return `{"id":"msg_` + id + `","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"` + s + `"}]}`
+	}
+	p := newNative(t)
+	p.native.Say(fakeresponses.Answer{Items: fakeresponses.Items(said("1", "Let me save."), call)}, fakeresponses.Answer{Status: 400, Message: "It fell over."})
+	p.say(begunTurn("1", ""))
+	input := "," + said("1", "Let me save.")
+	p.native.Say(fakeresponses.Answer{Items: fakeresponses.Items(said("2", "Saved."))})
+	got := p.say(begunTurn("1", input))
+	for _, turn := range []string{"2", "3"} {
+		input += got.raws("mcp_call") + `,{"role":"user","content":"And now?"}`
+		p.native.Say(fakeresponses.Answer{Items: fakeresponses.Items(said(turn+"0", "Nothing."))})
+		if got = p.say(begunTurn(turn, input)); got.status != 200 {
+			t.Fatalf("refused: %s", got.body)
+		}
+		sent := string(p.asked[0].Get("input"))
+		if strings.Count(sent, "function_call_output") != 1 || strings.Count(sent, "Let me save.") != 1 || strings.Count(sent, `"Saved."`) != 1 || len(p.ran) > 0 {
+			t.Errorf("in turn %s the API is sent %s", turn, sent)
+		}
+	}
+}
