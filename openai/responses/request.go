@@ -397,10 +397,11 @@ func (r *Request) branchedFrom(caller string) string {
 	return name
 }
 
-// digest is the digest by which the request is known when it is sent again. What else
+// digest is the digest by which the request is known when it is sent again, of the messages that
+// its history is: Codex may go on from a response, and send all of it again. What else
 // Codex says of itself differs from try to try. Two that go on from a conversation one after
 // another may say the same and are two.
-func (r *Request) digest() string {
+func (r *Request) digest(messages []json.RawMessage) string {
 	o := r.object
 	if r.Conversation != "" {
 		o = o.Clone()
@@ -409,6 +410,11 @@ func (r *Request) digest() string {
 	if id := r.turn; id != "" {
 		o = o.Clone()
 		o.Set("client_metadata", rawjson.Quote(id))
+		o.Delete("previous_response_id") // that of one WebSocket is not there over the next
+		if r.native {
+			messages = r.items
+		}
+		o.Set("input", array(messages...))
 	}
 	return recall.Digest(o)
 }

@@ -100,3 +100,24 @@ func TestGoesOnBehindABreakOverResponses(t *testing.T) {
 		}
 	}
 }
+
+// TestAgainWithAllOfTheHistory: over a WebSocket Codex goes on from the response before, and asks
+// again over another one with all of the history, and members of its items left out: nothing runs
+// twice.
+func TestAgainWithAllOfTheHistory(t *testing.T) {
+	p := newPlayer(t)
+	members := strings.Replace(begunTurn("2", ""), `"store":false`, `"store":true`, 1)
+	got := p.say(strings.Replace(begunTurn("1", ""), `"store":false`, `"store":true`, 1), spoken("Yes?"))
+	id := stringOf(got.response, "id")
+	const goOn = `{"role":"user","content":"Go on."}`
+	body, _, _ := strings.Cut(members, `"input":`)
+	p.say(body+`"previous_response_id":"`+id+`","input":[`+goOn+`]}`, called("files__save", oslo), breaksOff)
+	if len(p.ran) != 1 {
+		t.Fatalf("ran %v", p.ran)
+	}
+	p.retried = true
+	p.say(body+`"input":[{"role":"user","content":"Save it."},{"role":"assistant","content":"Yes?"},`+goOn+`]}`, spoken("Saved."))
+	if m := p.messages(); len(p.ran) > 0 || strings.Count(m, `"role":"tool"`) != 1 {
+		t.Errorf("ran %v, and the model is told %s", p.ran, m)
+	}
+}
