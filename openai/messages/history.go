@@ -223,7 +223,7 @@ func (r *Request) place() string {
 		for _, b := range turn.blocks {
 			switch b.kind {
 			case "text":
-				if text := strings.TrimSpace(b.text("text")); recall.Says([]byte(text)) {
+				if text := recall.Said([]byte(b.text("text"))); len(text) > 0 {
 					fmt.Fprintf(h, "%d %s\n", len(text), text)
 				}
 			case "tool_use", "mcp_tool_use", "server_tool_use":

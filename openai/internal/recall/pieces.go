@@ -13,7 +13,10 @@ import (
 
 // Reminder is what a part begins with that an agent says and not its person, by a habit of
 // Claude Code's.
-const Reminder = "<system-reminder>"
+const (
+	Reminder    = "<system-reminder>"
+	reminderEnd = "</system-reminder>"
+)
 
 // Pieces are what a message of a person's was put together of. A client whose turn ended before
 // anything was said writes what its person says next behind the prompt, into the same message:
@@ -32,20 +35,27 @@ type Pieces struct {
 func (p Pieces) spoken(room *[]byte, f func(i int, says []byte)) {
 	for i, part := range p.Parts {
 		text, is := rawjson.Text(part, room)
-		text = bytes.TrimSpace(text)
-		switch {
-		case !is || takenOut(text):
+		if !is || takenOut(bytes.TrimSpace(text)) {
 			f(i, []byte("[...]"))
-		case Says(text):
-			f(i, text)
+		} else if says := Said(text); len(says) > 0 {
+			f(i, says)
 		}
 	}
 }
 
-// Says reports whether a text in a message of a person's, without white space at its ends, is
-// what the person says.
-func Says(text []byte) bool {
-	return len(text) > 0 && !bytes.HasPrefix(text, []byte(Reminder)) && !takenOut(text)
+// Said returns what a person says in a text of a message of theirs, without white space at its
+// ends; nothing where an agent says all of it. What an agent reminds of in front may stand in one
+// text with what the person says.
+func Said(text []byte) []byte {
+	text = bytes.TrimSpace(text)
+	for bytes.HasPrefix(text, []byte(Reminder)) {
+		_, text, _ = bytes.Cut(text, []byte(reminderEnd)) // nothing where it has no end
+		text = bytes.TrimSpace(text)
+	}
+	if takenOut(text) {
+		return nil
+	}
+	return text
 }
 
 // takenOut reports whether a text is what Claude Code puts in the place of a picture, or a
