@@ -208,36 +208,31 @@ func (d *Dialogue) next(ctx context.Context, last bool, l Listener) (r *Reply, e
 // best whether to try again; later ones are tried again here, where no tool has to
 // run twice for it.
 func (d *Dialogue) ask(ctx context.Context, last bool) (*answer, error) {
-	body, err := d.request(last)
-	if err != nil {
-		return nil, err
-	}
+	var unseen unseen
+	defer func() { unseen.end(d) }()
 	for attempt := 0; ; attempt++ {
+		body, err := d.request(last)
+		if err != nil {
+			return nil, err
+		}
 		d.sends(body)
 		a, err := d.Client.open(ctx, body)
 		failure, ok := errors.AsType[*Error](err)
 		switch {
-		case err == nil || !ok:
-			return a, err
+		case err == nil:
+			unseen.taken(d)
+			return a, nil
+		case !ok:
+			return nil, err
 		case d.Request.Shorten && failure.TooLong() && d.shorten():
 			d.Client.log().Warn("the oldest turns were left out: the model reads less", "messages", len(d.history))
-			if body, err = d.request(last); err != nil {
-				return nil, err
-			}
 			attempt-- // it is another request
 			continue
-		case d.otherwise(failure):
-			if body, err = d.request(last); err != nil {
-				return nil, err
-			}
+		case d.otherwise(failure) || unseen.leave(d, failure):
 			attempt--
 			continue
 		}
-		if attempt == 0 {
-			if a, ok := d.askBlind(ctx, last, failure); ok {
-				return a, nil
-			}
-		}
+		failure = unseen.meant(d, failure)
 		if d.rounds == 0 {
 			if a, ok := d.askNoUsage(ctx, last, failure); ok {
 				return a, nil

@@ -2,7 +2,6 @@ package model
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -34,36 +33,64 @@ func (d *Dialogue) notePictures(o *rawjson.Object) {
 
 func isText(part json.RawMessage) bool { return rawjson.Kind(rawjson.Find(part, "text")) == '"' }
 
-// askBlind sends a request once more without the pictures that tools of servers returned,
-// where it may have failed for those. Nobody knows which models see pictures, and the API of
-// one that sees none refuses the request, in words of its own; all later ones of the
+// An unseen is a request that is made once more without the pictures that tools of servers
+// returned, where it may have failed for those. Nobody knows which models see pictures, and the
+// API of one that sees none refuses the request, in words of its own; all later ones of the
 // conversation, too. As with tools, it shows when the same request is taken without them;
 // from then on the conversation goes on so, and nothing is concluded for others.
-func (d *Dialogue) askBlind(ctx context.Context, last bool, failure *Error) (*answer, bool) {
-	if len(d.pictures) == 0 || !failure.mayBePictures() {
-		return nil, false
+type unseen struct {
+	refused *Error            // what was said to the request with the pictures; nil for nothing
+	without bool              // they are left out
+	history []json.RawMessage // with them
+	from    int
+}
+
+// leave leaves the pictures out of a request that failed, once, and reports whether it did.
+func (u *unseen) leave(d *Dialogue, failure *Error) bool {
+	if u.refused != nil || !failure.mayBePictures() {
+		return false
 	}
-	d.showMoved()
-	seeing := d.history
-	if !d.leavePictures() {
-		return nil, false
+	history := d.history
+	if u.without = d.leavePictures(); u.without {
+		u.refused, u.history, u.from = failure, history, d.from
 	}
-	if body, err := d.request(last); err == nil {
-		if a, err := d.Client.open(ctx, body); err == nil {
-			d.sends(body)
-			d.blind = true
-			model, _ := rawjson.String(d.Request.Object.Get("model"))
-			d.Client.log().Warn("pictures of tools left out: the upstream refused a request with them", "upstream_model", strings.ToValidUTF8(model, ""), "error", failure)
-			return a, true
-		}
+	return u.without
+}
+
+// meant returns what is wrong with a request that failed. One that is refused without the
+// pictures, too, is refused for something else, and has them again. What fails in another way,
+// as where an API is busy, says nothing of them.
+func (u *unseen) meant(d *Dialogue, failure *Error) *Error {
+	if !u.without || !failure.mayBePictures() {
+		return failure
 	}
-	d.history = seeing // it was not the pictures
-	return nil, false
+	u.end(d)
+	return u.refused
+}
+
+// taken says that the request was taken as it is.
+func (u *unseen) taken(d *Dialogue) {
+	if !u.without {
+		return
+	}
+	u.without, d.blind = false, true
+	model, _ := rawjson.String(d.Request.Object.Get("model"))
+	d.Client.log().Warn("pictures of tools left out: the upstream refused a request with them", "upstream_model", strings.ToValidUTF8(model, ""), "error", u.refused)
+}
+
+// end puts pictures back that nobody took the request without.
+func (u *unseen) end(d *Dialogue) {
+	if u.without {
+		u.without, d.history, d.from = false, u.history, u.from
+	}
 }
 
 // leavePictures leaves the pictures that tools of servers returned out of the history, and
 // reports whether there were any.
 func (d *Dialogue) leavePictures() (left bool) {
+	if len(d.pictures) == 0 {
+		return false
+	}
 	history := slices.Clone(d.history) // messages may be shared with others
 	for i, message := range history {
 		content := rawjson.Find(message, "content")
