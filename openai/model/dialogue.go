@@ -322,23 +322,34 @@ func (d *Dialogue) askWithout(ctx context.Context, last bool, failure *Error) (*
 	}
 	offered := d.ours
 	d.ours = noOffer
-	var a *answer
-	body, err := d.request(last)
-	if err == nil {
-		d.sends(body)
-		a, err = d.Client.open(ctx, body)
+	var unseen unseen
+	a, err := d.askAgain(ctx, last)
+	if refusal, ok := errors.AsType[*Error](err); ok && unseen.leave(d, refusal) { // it may take none of their pictures either
+		a, err = d.askAgain(ctx, last)
 	}
 	if err != nil {
+		unseen.end(d)
 		d.ours = offered
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		return nil, failure // it was not the tools
 	}
+	unseen.taken(d)
 	d.Withheld = "the upstream refused the request with them"
 	model, _ := rawjson.String(d.Request.Object.Get("model"))
 	d.Client.log().Warn("tools withheld: the upstream refused a request with them", "upstream_model", strings.ToValidUTF8(model, ""), "error", failure)
 	return a, nil
+}
+
+// askAgain sends a request that is made in another way.
+func (d *Dialogue) askAgain(ctx context.Context, last bool) (*answer, error) {
+	body, err := d.request(last)
+	if err != nil {
+		return nil, err
+	}
+	d.sends(body)
+	return d.Client.open(ctx, body)
 }
 
 // mayBeTools reports whether an error can be about the tools of a request, by its
