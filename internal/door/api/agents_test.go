@@ -47,6 +47,7 @@ func TestRequestsThatAgentsSendAgain(t *testing.T) {
 		{"two sessions of Kilo Code", "/v1/chat/completions", talk, talk, []string{"User-Agent", "Kilo-Code/7.7.9", "X-Session-Id", "ses_%d"}, "files__delete {}\nfiles__delete {}"},
 		{"Qwen Code", "/v1/chat/completions", talk, talk, []string{"X-Stainless-Retry-Count", "0", "User-Agent", "QwenCode/0.24.4 (linux; x64)", "X-Session-Id", "ses_1"}, "files__delete {}"},
 		{"two sessions of Qwen Code", "/v1/chat/completions", talk, talk, []string{"User-Agent", "QwenCode/0.24.4 (linux; x64)", "X-Session-Id", "ses_%d"}, "files__delete {}\nfiles__delete {}"},
+		{"sessions of a Qwen Code that fills no name in", "/v1/chat/completions", talk, talk, []string{"User-Agent", "QwenCode/0.14.0 (linux; x64)", "X-Session-Id", "${session_id}"}, "files__delete {}\nfiles__delete {}"},
 		{"Pi", "/v1/chat/completions", talk, talk, []string{"session_id", "s1", "X-Client-Request-Id", "s1", "X-Session-Affinity", "s1"}, "files__delete {}"},
 		{"Pi, Responses", "/v1/responses", `{"model":"m","stream":true,"input":"Go"}`, `{"model":"m","stream":true,"input":"Go"}`, []string{"X-Client-Request-Id", "s1", "session_id", "s1"}, "files__delete {}"},
 		{"ids of requests", "/v1/chat/completions", talk, talk, []string{"X-Session-Affinity", "s1", "X-Client-Request-Id", "r%d"}, "files__delete {}\nfiles__delete {}"},

@@ -391,7 +391,11 @@ func (none) List(context.Context) (*dragoman.List, error) { return &dragoman.Lis
 func agentSession(r *http.Request) string {
 	by := r.UserAgent()
 	if slices.ContainsFunc([]string{"opencode/", "Kilo-Code/", "QwenCode/"}, func(agent string) bool { return strings.HasPrefix(by, agent) }) {
-		return r.Header.Get("X-Session-Id")
+		id := r.Header.Get("X-Session-Id")
+		if strings.Contains(id, "${") {
+			return "" // settings name it, and a release fills nothing in: all sessions of everybody say the same
+		}
+		return id
 	}
 	// Pi has no name of its own, but gives each request of a session the same id.
 	if id := r.Header.Get("X-Client-Request-Id"); id == r.Header.Get("X-Session-Affinity") || id == r.Header.Get("Session_id") {
