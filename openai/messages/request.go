@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
@@ -323,6 +325,11 @@ func (in *blockReader) read(raw json.RawMessage) (_ []block, err error) {
 	return all, nil
 }
 
+// canBeStrict reports whether a schema can be strict as the Chat and the Responses API have
+// it: every property required. This API takes strict schemas that have optional ones, which
+// those refuse as a whole, and the client has no way to say that they are not to be strict.
+func canBeStrict(schema json.RawMessage) bool { return len(dialect.StrictFaults(schema)) == 0 }
+
 // readOutput reads how the answer is to look.
 func (r *Request) readOutput() error {
 	format := r.object.Get("output_format") // as it was called before it moved
@@ -347,7 +354,8 @@ func (r *Request) readOutput() error {
 	if kind != "json_schema" || rawjson.Kind(o.Get("schema")) != '{' {
 		return model.Invalid("output_config.format", "output_config.format: must be of the type json_schema, with a schema.")
 	}
-	r.format = json.RawMessage(`{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":` + string(o.Get("schema")) + `}}`)
+	schema := o.Get("schema")
+	r.format = json.RawMessage(`{"type":"json_schema","json_schema":{"name":"answer","strict":` + strconv.FormatBool(canBeStrict(schema)) + `,"schema":` + string(schema) + `}}`)
 	return nil
 }
 

@@ -91,7 +91,7 @@ func (r *Request) readFunction(o *rawjson.Object, param string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.addFunction(name, o.Get("description"), schema, strict, param); err != nil {
+	if err := r.addFunction(name, o.Get("description"), schema, strict && canBeStrict(schema), param); err != nil {
 		return err
 	}
 	if isDeferred(o) {

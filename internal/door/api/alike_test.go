@@ -135,6 +135,8 @@ func TestWiresAskAlike(t *testing.T) {
 	// in which nothing is to be called.
 	d := openFor(t, session.Results{Guide: session.Guide{Off: true}}, nil, upstream.Model{Match: "*", BaseURL: model.URL + "/v1", Dialect: "openai"})
 	schema := object{"type": "object", "properties": object{"at": object{"type": "string"}}}
+	// Of Messages, a format is strict where it can be.
+	format := object{"type": "object", "properties": object{"at": object{"type": "string"}}, "required": []any{"at"}, "additionalProperties": false}
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		c := &talk{}
@@ -161,9 +163,9 @@ func TestWiresAskAlike(t *testing.T) {
 			chat["parallel_tool_calls"], responses["parallel_tool_calls"] = false, false
 		}
 		if random.IntN(4) == 0 {
-			chat["response_format"] = object{"type": "json_schema", "json_schema": object{"name": "answer", "schema": schema, "strict": true}}
-			responses["text"] = object{"format": object{"type": "json_schema", "name": "answer", "schema": schema, "strict": true}}
-			messages["output_config"] = object{"format": object{"type": "json_schema", "schema": schema}}
+			chat["response_format"] = object{"type": "json_schema", "json_schema": object{"name": "answer", "schema": format, "strict": true}}
+			responses["text"] = object{"format": object{"type": "json_schema", "name": "answer", "schema": format, "strict": true}}
+			messages["output_config"] = object{"format": object{"type": "json_schema", "schema": format}}
 		}
 		ask := func(path string, body object) object {
 			data, err := json.Marshal(body)
