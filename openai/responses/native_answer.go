@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -65,14 +66,38 @@ func (c *Conversation) nativeEvent(kind string, o *model.Object) error {
 	return nil
 }
 
-// holdsFrom reports whether an event is the first one of a call of the client's where calls
-// of ours may stand beside it: then it may need another id, by which those are found again.
+// holdsFrom reports whether an event is the first one of what has to wait where calls of ours
+// may stand beside it: a call of the client's, which may need another id, by which those are
+// found again, and a text that has to be JSON, which goes where it stands before such a call.
 func (c *Conversation) holdsFrom(kind string, o *model.Object) bool {
 	if kind != "response.output_item.added" || !c.offers && !c.thread.Resumed() {
 		return false
 	}
 	item, err := rawjson.ParseObject(o.Get("item"))
-	return err == nil && model.IsCall(item) && !c.dialogue.Owns(item)
+	return err == nil && (model.IsCall(item) && !c.dialogue.Owns(item) || c.holds && kindOf(item) == "message")
+}
+
+// dropTexts leaves out the messages that were held of an answer that calls tools of ours, since
+// the text has to be JSON: clients read the first one as the answer, or all of them as one.
+func (c *Conversation) dropTexts() {
+	p := &c.passing
+	at := func(e event) int {
+		place, ok := rawjson.Int(rawjson.Get(e.data, "output_index"))
+		if !ok {
+			return notShown
+		}
+		return place
+	}
+	texts := map[int]bool{}
+	for _, e := range p.held {
+		if e.kind != "response.output_item.added" {
+			continue
+		}
+		if item, err := rawjson.ParseObject(rawjson.Get(e.data, "item")); err == nil && kindOf(item) == "message" {
+			texts[at(e)] = true
+		}
+	}
+	p.held = slices.DeleteFunc(p.held, func(e event) bool { return texts[at(e)] })
 }
 
 // pass sends an event on, with the places of the one answer that the client gets. ids are
@@ -139,7 +164,8 @@ func (c *Conversation) endNative(round *model.Round) error {
 		c.usage = c.options.Sum(c.usage, r.Response.Get("usage"))
 		c.answer.native = r.Response
 	}
-	if s := r.Text(); s != "" {
+	drops := c.holds && c.offers && len(round.Run) > 0
+	if s := r.Text(); s != "" && !drops {
 		c.seen = append(c.seen, s)
 	}
 	told := map[int][2]bool{} // whether an item was added, and done
@@ -166,6 +192,12 @@ func (c *Conversation) endNative(round *model.Round) error {
 				return err
 			}
 		}
+	}
+	if !drops {
+		return nil
+	}
+	if c.dropTexts(); !round.Mixed() { // else the calls of the client's wait for their ids
+		c.letGo()
 	}
 	return nil
 }

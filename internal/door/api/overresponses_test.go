@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -461,6 +462,72 @@ func TestThoughtsOfOneAnswerOverResponses(t *testing.T) {
 			if text.String() != `I look it up.\n\nIt is far.\n\nOslo is cold.\n\nOslo is cold.` {
 				t.Errorf("%s, stream %s: %q in %s", path, stream, text.String(), a.body)
 			}
+		}
+	}
+}
+
+// A text that has to be JSON is the one text of its response: what a model says before it calls a
+// tool of ours is not shown, though the rest of that answer is, and the API keeps all of it.
+// Clients parse the first message of an output, or all of them as one.
+func TestFormatsOfResponsesOverResponses(t *testing.T) {
+	const (
+		preamble = `{"id":"msg_0","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"I look."}]}`
+		search   = `{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"cold"}}`
+		answer   = `{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"{}"}]}`
+		asks     = `"text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"}}},"tools":[{"type":"web_search"},{"type":"function","name":"theirs","parameters":{"type":"object"},"strict":false}]}`
+	)
+	for _, stream := range []bool{false, true} {
+		d, up := speaking(t, "responses")
+		ask := func(rest string) (id string, items []*rawjson.Object) {
+			t.Helper()
+			a := d.do("POST", "/v1/responses", fmt.Sprintf(`{"model":"m","stream":%t,%s,%s`, stream, rest, asks))
+			if a.status != 200 {
+				t.Fatalf("stream %t: %d %s", stream, a.status, a.body)
+			}
+			if strings.Contains(a.body, "I look.") || strings.Contains(a.body, `"msg_0"`) {
+				t.Errorf("stream %t: the text before the call is shown: %s", stream, a.body)
+			}
+			body := []byte(a.body)
+			if stream {
+				_, last, _ := strings.Cut(a.body, "event: response.completed\ndata: ")
+				last, _, _ = strings.Cut(last, "\n")
+				body = rawjson.Get([]byte(last), "response")
+			}
+			all, err := rawjson.Elements(rawjson.Get(body, "output"))
+			if err != nil {
+				t.Fatalf("stream %t: %v in %s", stream, err, a.body)
+			}
+			for _, each := range all {
+				o, err := rawjson.ParseObject(each)
+				if err != nil {
+					t.Fatal(err)
+				}
+				items = append(items, o)
+			}
+			id, _ = rawjson.String(rawjson.Get(body, "id"))
+			return id, items
+		}
+		kinds := func(items []*rawjson.Object) (all []string) {
+			for _, o := range items {
+				kind, _ := rawjson.String(o.Get("type"))
+				all = append(all, kind)
+			}
+			return all
+		}
+		up.Say(said(thoughtItem, preamble, search, getItem), said(answer))
+		_, items := ask(`"input":"Weather?"`)
+		if diff := cmp.Diff([]string{"reasoning", "web_search_call", "mcp_call", "message"}, kinds(items)); diff != "" {
+			t.Errorf("stream %t (-want +got):\n%s", stream, diff)
+		}
+
+		up.Say(said(preamble, getItem, theirItem), said(answer))
+		id, items := ask(`"input":"Both?"`)
+		if diff := cmp.Diff([]string{"mcp_call", "function_call"}, kinds(items)); diff != "" {
+			t.Fatalf("stream %t, with a call of the client's (-want +got):\n%s", stream, diff)
+		}
+		_, items = ask(fmt.Sprintf(`"previous_response_id":%q,"input":[{"type":"function_call_output","call_id":%s,"output":"1"}]`, id, items[1].Get("call_id")))
+		if diff := cmp.Diff([]string{"message"}, kinds(items)); diff != "" {
+			t.Errorf("stream %t, after it (-want +got):\n%s", stream, diff)
 		}
 	}
 }
