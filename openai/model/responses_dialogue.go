@@ -345,6 +345,15 @@ func (d *Dialogue) allowed(choice json.RawMessage, ours *offer) json.RawMessage 
 		return choice
 	}
 	only := slices.Clone(d.Request.Native.Only)
+	named := map[string]bool{}
+	for _, raw := range only {
+		if tool, err := rawjson.ParseObject(raw); err == nil {
+			if kind, _ := rawjson.String(tool.Get("type")); kind == "function" {
+				name, _ := rawjson.String(tool.Get("name"))
+				named[name] = true
+			}
+		}
+	}
 	if ours != nil {
 		tools, err := d.flat(ours)
 		if err != nil {
@@ -353,6 +362,9 @@ func (d *Dialogue) allowed(choice json.RawMessage, ours *offer) json.RawMessage 
 		for _, raw := range tools {
 			if tool, err := rawjson.ParseObject(raw); err == nil {
 				name, _ := rawjson.String(tool.Get("name"))
+				if named[name] {
+					continue // the client allows it by this name
+				}
 				only = append(only, (&rawjson.Object{Members: []rawjson.Member{quoted("type", "function"), quoted("name", name)}}).Bytes())
 			}
 		}

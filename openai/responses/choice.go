@@ -89,15 +89,17 @@ func (c choice) client(t clientTool) bool {
 	})
 }
 
-// ours returns those tools of a list that may be called.
-func (c choice) ours(list *dragoman.List) *dragoman.List {
+// ours returns those tools of a list that may be called. A function among the allowed tools is
+// the client's own where that has one of the name, of theirs, else the tool that is offered by it.
+func (c choice) ours(list *dragoman.List, theirs map[string]bool) *dragoman.List {
 	if c.only == nil {
 		return list
 	}
 	var kept []dragoman.Tool
 	for _, t := range list.Tools.All() {
 		if slices.ContainsFunc(c.only, func(a allowed) bool {
-			return a.kind == "mcp" && a.server == t.Server && (a.name == "" || a.name == t.Original) || isSearch(a.kind) && hosted.Is(&t)
+			return a.kind == "mcp" && a.server == t.Server && (a.name == "" || a.name == t.Original) ||
+				a.kind == "function" && a.namespace == "" && a.name == t.Name && !theirs[t.Name] || isSearch(a.kind) && hosted.Is(&t)
 		}) {
 			kept = append(kept, t)
 		}

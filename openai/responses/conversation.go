@@ -162,7 +162,7 @@ func (c *Conversation) guide() string {
 
 // Offer implements [dragoman.Conversation].
 func (c *Conversation) Offer(list *dragoman.List) error {
-	c.list = c.request.choice.ours(list)
+	c.list = c.request.choice.ours(list, c.dialogue.Request.Names)
 	if err := c.offerSearch(); err != nil {
 		return err
 	}

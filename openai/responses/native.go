@@ -168,9 +168,13 @@ func (c *choice) readNative(given json.RawMessage, elsewhere map[string]bool) er
 	}
 	c.only, c.nativeOnly = []allowed{}, []json.RawMessage{}
 	for _, tool := range tools {
-		if t, err := rawjson.ParseObject(tool); err == nil && ours(t) {
+		t, err := rawjson.ParseObject(tool)
+		if err == nil && ours(t) {
 			c.only = append(c.only, allowed{kind: "mcp", name: stringOf(t, "name"), server: stringOf(t, "server_label")})
 			continue
+		}
+		if err == nil && stringOf(t, "type") == "function" { // which may be the name of one of ours
+			c.only = append(c.only, allowed{kind: "function", name: stringOf(t, "name"), namespace: stringOf(t, "namespace")})
 		}
 		c.nativeOnly = append(c.nativeOnly, tool)
 	}

@@ -534,6 +534,15 @@ func TestLimitsOfARequest(t *testing.T) {
 	if len(p.ran) != 0 || strings.Contains(string(p.asked[0].Get("tools")), "files__save") {
 		t.Errorf("ran %v: %s", p.ran, got.body)
 	}
+	const byFunction = `"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"weather__get"}]}`
+	p.say(`{"model":"m","input":"Go",`+byFunction+`}`, called("weather__get", oslo), spoken("Ok."))
+	if tools := string(p.asked[0].Get("tools")); len(p.ran) != 1 || strings.Contains(tools, "files__") || string(p.asked[0].Get("tool_choice")) != `"required"` {
+		t.Errorf("a function: ran %v, asked %s", p.ran, tools)
+	}
+	got = p.say(`{"model":"m","input":"Go",`+byFunction+`,"tools":[{"type":"function","name":"weather__get","parameters":{"type":"object"}}]}`, called("weather__get", oslo))
+	if tools, _ := rawjson.Elements(p.asked[0].Get("tools")); len(p.ran) != 0 || len(tools) != 1 || got.types() != "function_call" {
+		t.Errorf("a function of the client's: ran %v, asked %s: %s", p.ran, tools, got.body)
+	}
 	got = p.say(`{"model":"m","input":"Go","max_tool_calls":1}`, called("weather__get", oslo, "weather__get", `{"city":"Rome"}`), spoken("Ok."))
 	if len(p.ran) != 1 || !strings.Contains(got.body, "allows no further calls") {
 		t.Errorf("ran %v: %s", p.ran, got.body)

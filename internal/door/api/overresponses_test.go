@@ -531,3 +531,28 @@ func TestFormatsOfResponsesOverResponses(t *testing.T) {
 		}
 	}
 }
+
+// A function among allowed tools is one of the client's own, or else the tool of a server that is
+// offered by the name, as a choice that names one tool has it.
+func TestAllowedFunctionsOfServers(t *testing.T) {
+	d, up := speaking(t, "responses")
+	up.Say(said(getItem), said(coldItem))
+	const choice = `{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"weather__get"}]}`
+	a := d.do("POST", "/v1/responses", `{"model":"m","input":"Weather?","tool_choice":`+choice+`}`)
+	if a.status != 200 || d.tools.calls() != `weather__get {"city":"Oslo"}` {
+		t.Fatalf("%d %s, ran %q", a.status, a.body, d.tools.calls())
+	}
+	if asked := up.Asked(); strings.Contains(string(asked[0]), "files__") || string(rawjson.Get(asked[0], "tool_choice")) != choice {
+		t.Errorf("asked %s", asked[0])
+	}
+
+	up.Say(said(getItem))
+	a = d.do("POST", "/v1/responses", `{"model":"m","input":"Weather?","tools":[{"type":"function","name":"weather__get","parameters":{"type":"object"},"strict":false}],"tool_choice":`+choice+`}`)
+	if a.status != 200 || d.tools.calls() != `weather__get {"city":"Oslo"}` || !strings.Contains(a.body, `"type":"function_call"`) {
+		t.Errorf("the client's own: %d %s, ran %q", a.status, a.body, d.tools.calls())
+	}
+	asked := up.Asked()
+	if tools, err := rawjson.Elements(rawjson.Get(asked[0], "tools")); err != nil || len(tools) != 1 || string(rawjson.Get(asked[0], "tool_choice")) != choice {
+		t.Errorf("the client's own: asked %s", asked[0])
+	}
+}
