@@ -174,13 +174,19 @@ func (d *Dialogue) Next(ctx context.Context, last bool, l Listener) (*Round, err
 	}
 	d.Tokens += tokens
 	if len(round.Run) > 0 {
-		d.Request.Choice = d.Request.Choice.relaxed()
-		if d.Request.Native != nil {
-			d.Request.Native.relax()
-		}
+		d.relax()
 		d.Spent.Rounds++
 	}
 	return round, nil
+}
+
+// relax makes the choice of the request one that forces no call, once there was a message with
+// calls of ours.
+func (d *Dialogue) relax() {
+	d.Request.Choice = d.Request.Choice.relaxed()
+	if d.Request.Native != nil {
+		d.Request.Native.relax()
+	}
 }
 
 // Broke returns the text that had come of the last message where [Dialogue.Next] failed while it

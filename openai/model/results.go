@@ -115,6 +115,7 @@ func (d *Dialogue) Hold(round *Round, hold func(*dragoman.Call) bool) {
 // call that the client could have answered and did not is told that nobody will. The calls come back
 // with their answers, to be made again, and [Dialogue.Answer] takes their results.
 func (d *Dialogue) Resume(m *memory.Message, replies map[string]map[string]json.RawMessage) *Round {
+	d.relax() // it was said before that a call is to be made, and it was
 	own := *m
 	round := &Round{
 		Reply:   &Reply{Envelope: &rawjson.Object{}, Choice: &rawjson.Object{}, Message: &rawjson.Object{}},

@@ -289,6 +289,29 @@ func TestApprovalsAreSaidOnce(t *testing.T) {
 	}
 }
 
+// A choice that forces a call is kept once the call was made, be it in an earlier request, whose
+// approval this one brings: a client that sends the same members again would be asked to
+// approve for ever.
+func TestApprovedCallsAreNotForcedAgain(t *testing.T) {
+	for choice, want := range map[string]string{
+		`"required"`: `"auto"`,
+		`{"type":"mcp","server_label":"weather","name":"warn"}`: `"auto"`,
+		`{"type":"mcp","server_label":"weather"}`:               `"auto"`,
+		`"auto"`: `"auto"`,
+	} {
+		for _, approve := range []string{"true", "false"} {
+			p := newPlayer(t)
+			members := `{"model":"m","tools":[{"type":"mcp","server_label":"weather"}],"tool_choice":` + choice
+			got := p.say(members+`,"input":"Warn Oslo"}`, called("weather__warn", oslo))
+			id := stringOf(got.item("mcp_approval_request"), "id")
+			p.say(members+`,"previous_response_id":"`+stringOf(got.response, "id")+`","input":[{"type":"mcp_approval_response","approval_request_id":"`+id+`","approve":`+approve+`}]}`, spoken("Done."))
+			if got := string(p.asked[0].Get("tool_choice")); got != want {
+				t.Errorf("%s, approved %s: then asked with %s", choice, approve, got)
+			}
+		}
+	}
+}
+
 // What a model thought in a conversation that is so short that nobody is known by it, it gets
 // back where its client goes on from the response itself, and nowhere else.
 func TestShortTurnsAreGoneOnFrom(t *testing.T) {

@@ -556,3 +556,32 @@ func TestAllowedFunctionsOfServers(t *testing.T) {
 		t.Errorf("the client's own: asked %s", asked[0])
 	}
 }
+
+// A choice that forces a call is kept once the call was made, be it in an earlier request, whose
+// approval this one brings.
+func TestApprovedCallsAreNotForcedAgainOverResponses(t *testing.T) {
+	for choice, want := range map[string]string{
+		`"required"`: `"auto"`,
+		`{"type":"mcp","server_label":"weather","name":"get"}`: `"auto"`,
+		`{"type":"mcp","server_label":"weather"}`:              `{"type":"allowed_tools","mode":"auto",`,
+	} {
+		d, up := speaking(t, "responses")
+		up.Say(said(getItem), said(coldItem))
+		members := `{"model":"m","tools":[{"type":"mcp","server_label":"weather","require_approval":"always"}],"tool_choice":` + choice
+		a := d.do("POST", "/v1/responses", members+`,"input":"Weather?"}`)
+		_, approval, found := strings.Cut(a.body, `"id":"mcpr_`)
+		approval, _, _ = strings.Cut(approval, `"`)
+		id, _ := rawjson.String(rawjson.Get([]byte(a.body), "id"))
+		if !found || id == "" || d.tools.calls() != "" {
+			t.Fatalf("%s: %d %s", choice, a.status, a.body)
+		}
+		up.Asked()
+		a = d.do("POST", "/v1/responses", members+`,"previous_response_id":"`+id+`","input":[{"type":"mcp_approval_response","approval_request_id":"mcpr_`+approval+`","approve":true}]}`)
+		if a.status != 200 || d.tools.calls() != `weather__get {"city":"Oslo"}` {
+			t.Fatalf("%s: %d %s, ran %q", choice, a.status, a.body, d.tools.calls())
+		}
+		if got := string(rawjson.Get(up.Asked()[0], "tool_choice")); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: then asked with %s", choice, got)
+		}
+	}
+}
