@@ -135,12 +135,13 @@ func (e *Entry) renewing(now time.Time) bool { return now.Sub(e.Renewing).Abs() 
 
 // claimed renews an entry, or waits until somebody else has.
 func (k *kept) claimed(ctx context.Context, old Entry) (Entry, error) {
-	var over time.Time // when a claim was seen first that is over
+	var over time.Time // when it was seen first that the claim is over
 	for pause := claimEvery; ; pause = min(2*pause, claimAtLeast) {
 		now, err := k.store.Update(k.account, func(now *Entry, at time.Time) error {
 			switch {
 			case !now.same(&old):
 			case now.renewing(at):
+				over = time.Time{}
 				return errClaimed
 			case !now.Renewing.IsZero() && over.IsZero():
 				over = time.Now()
