@@ -170,7 +170,7 @@ func (c *legacyPeer) handleMessage(in *inbound) {
 		c.hearing = true
 		c.mu.Unlock()
 		if first {
-			c.listen(c.ctx, c.host, c.main, listsAndTasks)
+			c.listen(c.ctx, c.host, c.main, listsAndTasks, func() {})
 		}
 	}
 }
@@ -204,9 +204,10 @@ func (c *legacyPeer) take(id, result json.RawMessage) {
 	}
 }
 
-// listen tells the client what a subscription at a host hears, until ctx ends. It returns
-// why the host tells nothing, where it says so at once.
-func (c *legacyPeer) listen(ctx context.Context, host Host, to sink, filter string) *dragoman.Problem {
+// listen tells the client what a subscription at a host hears, until ctx ends, or the host
+// has nothing more to tell, after which ended is called. It returns why the host tells
+// nothing, where it says so at once.
+func (c *legacyPeer) listen(ctx context.Context, host Host, to sink, filter string, ended func()) *dragoman.Problem {
 	call := dragoman.Call{Method: listenMethod, Arguments: json.RawMessage(`{"notifications":` + filter + `}`)}
 	wanted := readSubscription(call.Arguments)
 	hears, begun := context.WithTimeout(ctx, patience)
@@ -221,6 +222,7 @@ func (c *legacyPeer) listen(ctx context.Context, host Host, to sink, filter stri
 	}
 	spawned := c.spawn(func() {
 		defer begun()
+		defer ended()
 		defer func() {
 			if p := recover(); p != nil {
 				c.server.log.Error("listening for an MCP client failed", "error", p)
@@ -364,17 +366,17 @@ func (c *legacyPeer) watch(v *incomingRequest, uri string, want bool) error {
 		ctx, stop := context.WithCancel(c.ctx)
 		c.watched[uri] = stop
 		c.mu.Unlock()
-		problem := c.listen(ctx, v.host, c.main, watching(uri))
-		if problem == nil {
-			return nil
+		if problem := c.listen(ctx, v.host, c.main, watching(uri), func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if ctx.Err() == nil { // nobody has ended it, and perhaps begun another
+				delete(c.watched, uri)
+				stop()
+			}
+		}); problem != nil {
+			return v.rpcError(problem)
 		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if ctx.Err() == nil { // nobody has ended it, and perhaps begun another
-			stop()
-			delete(c.watched, uri)
-		}
-		return v.rpcError(problem)
+		return nil
 	}
 	c.mu.Unlock()
 	if !want && stop != nil {

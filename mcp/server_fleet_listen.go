@@ -125,7 +125,7 @@ func (h *httpSession) hear(w http.ResponseWriter, r *http.Request, host Host) {
 
 // begin listens to the lists, and tells of those that have changed before.
 func (l *hears) begin() {
-	l.h.listen(l.ctx, l.host, l.stream, listsAndTasks)
+	l.h.listen(l.ctx, l.host, l.stream, listsAndTasks, func() {})
 	if d, ok := l.host.(Digester); ok {
 		capabilities := object(l.host.Describe(l.ctx).Capabilities)
 		for i, now := range d.Digests(l.ctx) {
@@ -162,7 +162,7 @@ func (l *hears) watch(uris []string, tell bool) {
 	}
 	l.mu.Unlock()
 	for _, b := range more {
-		if refused := l.h.listen(b.ctx, l.host, l.stream, watching(b.uri)); tell && refused == nil {
+		if refused := l.h.listen(b.ctx, l.host, l.stream, watching(b.uri), func() {}); tell && refused == nil {
 			l.stream.send(notification("notifications/resources/updated", json.RawMessage(`{"uri":`+string(rawjson.Quote(b.uri))+`}`)))
 		}
 	}

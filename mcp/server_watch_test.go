@@ -164,3 +164,47 @@ func TestRefusedSubscription(t *testing.T) {
 		c.close()
 	}
 }
+
+// A fickleHost tells of a resource until it is said that it will not any more.
+type fickleHost struct {
+	toolsetHost
+	asked chan struct{}
+	over  chan *dragoman.Problem
+}
+
+func (h *fickleHost) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	h.asked <- struct{}{}
+	call.Notify(dragoman.Notification{Method: Acknowledged})
+	select {
+	case problem := <-h.over:
+		return dragoman.Result{Problem: problem}, nil
+	case <-ctx.Done():
+		return dragoman.Result{}, ctx.Err()
+	}
+}
+
+// TestSubscribedAgain: who subscribes again to a resource of which nobody tells any more is
+// asked for again, and it takes no room until then; while it is told, nobody is asked twice.
+func TestSubscribedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &fickleHost{asked: make(chan struct{}, 9), over: make(chan *dragoman.Problem)}
+		c := &legacyPeer{server: &Server{}, watched: map[string]context.CancelFunc{}}
+		c.ctx, c.stop = context.WithCancel(t.Context())
+		defer c.close()
+		for range 2 {
+			for range 2 {
+				if err := c.watch(&incomingRequest{host: h}, "r:1", true); err != nil {
+					t.Error(err)
+				}
+			}
+			h.over <- &dragoman.Problem{Code: dragoman.CodeDenied}
+			synctest.Wait()
+			if len(c.watched) > 0 {
+				t.Errorf("watched are %v", c.watched)
+			}
+		}
+		if len(h.asked) != 2 {
+			t.Errorf("the host was asked %d times", len(h.asked))
+		}
+	})
+}

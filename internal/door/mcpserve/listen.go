@@ -15,9 +15,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
-// listen tells a client what changes, until it goes: of lists, by comparing the
-// snapshots that follow one another, and of the resources and tasks that it names,
-// by listening at their servers in turn.
+// listen tells a client what changes, until it goes, or nobody will tell of anything that it
+// wants: of lists, by comparing the snapshots that follow one another, and of the resources
+// and tasks that it names, by listening at their servers in turn.
 func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dragoman.Call, params *rawjson.Object) (dragoman.Result, error) {
 	if call.Notify == nil {
 		<-ctx.Done()
@@ -32,7 +32,7 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 		lasts = context.WithCancel
 	}
 	ctx, end := lasts(ctx)
-	l := &listening{host: h, session: s, call: call, wants: wants, at: map[string]bool{}}
+	l := &listening{host: h, session: s, call: call, wants: wants, at: map[string]bool{}, refused: make(chan refusal)}
 	defer l.wg.Wait()
 	defer end()
 	if known := h.greeted.Load(); known != nil {
@@ -53,6 +53,12 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 			select {
 			case <-ctx.Done():
 				return dragoman.Result{}, context.Cause(ctx)
+			case r := <-l.refused:
+				if l.forget(r.of); len(l.wants.Members) == 0 {
+					return dragoman.Result{Problem: r.why, Ran: dragoman.RanNot}, nil
+				}
+				watches = nil
+				continue
 			case <-v.changed:
 			case <-over:
 			}
@@ -66,7 +72,9 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 		}
 		l.compare(v, next)
 		v = next
-		watches, _ = l.watches(ctx, v)
+		if watches, refused = l.watches(ctx, v); refused != nil && len(l.wants.Members) == 0 {
+			return dragoman.Result{Problem: refused, Ran: dragoman.RanNot}, nil
+		}
 	}
 	return dragoman.Result{}, context.Cause(ctx)
 }
@@ -98,9 +106,16 @@ type listening struct {
 	call    dragoman.Call
 	wants   *rawjson.Object
 	wg      sync.WaitGroup
+	refused chan refusal // what is asked for no more
 
 	mu sync.Mutex // Notify is for one goroutine at a time
 	at map[string]bool
+}
+
+// A refusal is why nothing is told of some resources, by the URIs that the client knows.
+type refusal struct {
+	of  map[string]bool
+	why *dragoman.Problem
 }
 
 func (l *listening) tell(n dragoman.Notification) {
@@ -153,8 +168,14 @@ func (l *listening) watches(ctx context.Context, v *view) (watches map[string]*w
 			delete(watches, server)
 		}
 	}
+	l.forget(denied)
+	return watches, refused
+}
+
+// forget takes resources from what the client wants.
+func (l *listening) forget(denied map[string]bool) {
 	if len(denied) == 0 {
-		return watches, refused
+		return
 	}
 	uris, _ := rawjson.Elements(l.wants.Get("resourceSubscriptions"))
 	uris = slices.DeleteFunc(uris, func(raw json.RawMessage) bool {
@@ -165,7 +186,6 @@ func (l *listening) watches(ctx context.Context, v *view) (watches map[string]*w
 	if l.wants.Set("resourceSubscriptions", rawjson.AppendArray(nil, uris)); len(uris) == 0 {
 		l.wants.Delete("resourceSubscriptions")
 	}
-	return watches, refused
 }
 
 // hear listens at servers.
@@ -200,8 +220,12 @@ func (l *listening) keep(ctx context.Context, server string, w *watch) {
 			return
 		}
 		if asked(res.Problem) {
-			for _, one := range w.parts() {
+			parts := w.parts()
+			for _, one := range parts {
 				l.wg.Go(func() { l.keep(ctx, server, one) })
+			}
+			if parts == nil {
+				l.giveUp(ctx, w, res.Problem)
 			}
 			return
 		}
@@ -214,6 +238,20 @@ func (l *listening) keep(ctx context.Context, server string, w *watch) {
 			return
 		case <-time.After(pause/2 + rand.N(pause/2)):
 		}
+	}
+}
+
+// giveUp says that nothing is told of the resources of a watch. The error of the protocol that
+// a server answered with is its own, and says nothing of what is offered here.
+func (l *listening) giveUp(ctx context.Context, w *watch, why *dragoman.Problem) {
+	r := refusal{map[string]bool{}, &dragoman.Problem{Code: why.Code, Message: why.Message, AuditID: why.AuditID}}
+	for _, raw := range w.uris {
+		uri, _ := rawjson.String(raw)
+		r.of[w.as[uri]] = true
+	}
+	select {
+	case l.refused <- r:
+	case <-ctx.Done():
 	}
 }
 

@@ -354,3 +354,31 @@ func TestDeniedLater(t *testing.T) {
 		}
 	})
 }
+
+// A subscription of which nothing is left ends, so that its client knows, and can ask again
+// once it is allowed. One of which something is left goes on.
+func TestNothingLeftToHear(t *testing.T) {
+	for wants, ends := range map[string]bool{
+		`{"resourceSubscriptions":["note:///2"]}`:                            true,
+		`{"resourceSubscriptions":["note:///2","note:///1"]}`:                false,
+		`{"toolsListChanged":true,"resourceSubscriptions":["note:///2"]}`:    false,
+		`{"resourceSubscriptions":["note:///2","note:///not/there/as/yet"]}`: false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server := &notes{asked: make(chan string, 10), denies: "note:///2"}
+			door := newDoor(server, func(o *Options) {
+				o.Sessions = always(session.New(session.Options{Tools: session.Shared(catalog.New(server, catalog.Config{})), Servers: map[string]bool{"a": true}, Dialects: dialect.Builtin()}))
+			})
+			defer door.Close()
+			h := &host{door: door, who: caller.Caller{ID: "ann", Grants: []string{"*"}}}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			res, err := h.Call(ctx, dragoman.Call{
+				Method: "subscriptions/listen", Arguments: json.RawMessage(`{"notifications":` + wants + `}`), Notify: func(dragoman.Notification) {},
+			})
+			if ended := ctx.Err() == nil; ended != ends || ended && (err != nil || res.Problem == nil || res.Problem.Code != dragoman.CodeDenied) {
+				t.Errorf("%s: %t: it ends with %+v, %v", wants, ended, res, err)
+			}
+		})
+	}
+}
