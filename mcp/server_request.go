@@ -101,7 +101,7 @@ func (v *incomingRequest) result(ctx context.Context) (result json.RawMessage, e
 // unreadable is the result of a call whose arguments a model has to write anew (MCP
 // 2025-11-25, "Tools", Error Handling: what is wrong with an input is told in a result).
 func unreadable(err error) json.RawMessage {
-	text := rawjson.Quote("The tool did not run. Its arguments are JSON that can be read in two ways, or in none: " + err.Error() + ". Write them again, with each name once and whole characters.")
+	text := rawjson.Quote("The tool did not run. Its arguments are not read as they are: " + bounded(err.Error(), 300) + ". Write them again, with each name once and whole characters.")
 	return append(append([]byte(`{"content":[{"type":"text","text":`), text...), `}],"isError":true}`...)
 }
 

@@ -74,3 +74,17 @@ func TestArgumentsUnread(t *testing.T) {
 		told(t, http.StatusOK, answer, "")
 	}
 }
+
+// TestUnreadableIsShort: a model is told where it is wrong, and not all that it wrote there.
+func TestUnreadableIsShort(t *testing.T) {
+	name := strings.Repeat("a", 100_000)
+	for _, arguments := range []string{`{"` + name + `":1,"` + name + `":2}`, `{"x":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`} {
+		in, failed := readInbound([]byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":` + arguments + `}}`))
+		if failed != nil || in.unread == nil {
+			t.Fatalf("%v", failed)
+		}
+		if said := string(unreadable(in.unread)); len(said) > 600 || strings.Contains(said, "two ways") {
+			t.Errorf("%d bytes: %.300s", len(said), said)
+		}
+	}
+}
