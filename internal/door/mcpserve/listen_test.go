@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,10 +21,12 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/stage/storetest"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/toolsettest"
@@ -380,5 +384,52 @@ func TestNothingLeftToHear(t *testing.T) {
 				t.Errorf("%s: %t: it ends with %+v, %v", wants, ended, res, err)
 			}
 		})
+	}
+}
+
+// A countingHandler counts what is logged.
+type countingHandler struct {
+	slog.Handler
+	n *atomic.Int32
+}
+
+func (countingHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h countingHandler) Handle(context.Context, slog.Record) error {
+	h.n.Add(1)
+	return nil
+}
+
+// Resources that are allowed are judged at once: whether the conversation has read something
+// of strangers is asked of the database each time.
+func TestAllowedResourcesAreJudgedAtOnce(t *testing.T) {
+	rules, err := policy.New(policy.Config{Rules: []policy.Rule{{Allow: []string{"*"}}, {Deny: []string{"tool:a__*"}, When: policy.When{Tainted: true}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := storetest.Open(t, storetest.At(t, filepath.Join(t.TempDir(), "dragoman.db")))
+	var asked atomic.Int32 // of a database that is away, of which each question is logged
+	judge := gate.New(gate.Options{Policy: rules, Audit: audit.New(db, audit.Config{}, nil), Store: db, Log: slog.New(countingHandler{slog.DiscardHandler, &asked})})
+	db.Close()
+	server := &notes{asked: make(chan string, 10)}
+	door := newDoor(server, func(o *Options) {
+		o.Sessions = always(session.New(session.Options{
+			Tools: session.Shared(catalog.New(server, catalog.Config{})), Servers: map[string]bool{"a": true}, Dialects: dialect.Builtin(), Gate: judge,
+		}))
+	})
+	t.Cleanup(door.Close)
+	h := &host{door: door, who: caller.Caller{ID: "ann", Grants: []string{"*"}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var by int32
+	_, _ = h.Call(ctx, dragoman.Call{
+		Method: "subscriptions/listen", Arguments: json.RawMessage(`{"notifications":{"resourceSubscriptions":["note:///1","note:///2"]}}`),
+		Notify: func(dragoman.Notification) {
+			by = asked.Load()
+			cancel()
+		},
+	})
+	if by != 1 {
+		t.Errorf("it was looked at %d times before the acknowledgement", by)
 	}
 }
