@@ -34,28 +34,36 @@ func TestFaultServerKilledMidStream(t *testing.T) {
 			var told, back times
 			tries := 0
 			for n := range rounds {
-				ended, knew := make(chan error, 1), make(chan time.Time, 1)
+				type end struct {
+					res dragoman.Result
+					err error
+					at  time.Time
+				}
+				ended := make(chan end, 1)
+				running, early := context.WithCancel(within(t))
 				go func() {
 					res, err := call(within(t), c, write, n)
-					knew <- time.Now()
-					if err == nil && res.Problem == nil {
-						err = fmt.Errorf("round %d: the killed call ended with %s", n, res.Content)
-					} else if err == nil && res.Ran == dragoman.RanNot {
-						err = fmt.Errorf("round %d: a call that ran is said not to have run: %v", n, res.Problem)
-					} else {
-						err = nil
-					}
-					ended <- err
+					ended <- end{res, err, time.Now()}
+					early()
 				}()
-				if err := m.now().Wait(within(t), fakemcp.Ran+" write", 1); err != nil {
-					t.Fatal(err)
+				if err := m.now().Wait(running, fakemcp.Ran+" write", 1); err != nil {
+					select {
+					case e := <-ended:
+						t.Fatalf("round %d: the call ended before it ran: %v, %v, %v", n, e.res.Ran, e.res.Problem, e.err)
+					default:
+						t.Fatalf("round %d: %v", n, err)
+					}
 				}
 				killed := time.Now()
 				m.die("write", "echo")
-				if err := <-ended; err != nil {
-					t.Error(err)
+				switch e := <-ended; {
+				case e.err == nil && e.res.Problem == nil:
+					t.Errorf("round %d: the killed call ended with %s", n, e.res.Content)
+				case e.err == nil && e.res.Ran == dragoman.RanNot:
+					t.Errorf("round %d: a call that ran is said not to have run: %v", n, e.res.Problem)
+				default:
+					told.add(e.at.Sub(killed))
 				}
-				told.add((<-knew).Sub(killed))
 				m.live(cfg)
 				revived := time.Now()
 				eventually(t, "a call after the return", func() bool {
