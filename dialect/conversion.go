@@ -33,7 +33,7 @@ type conversion struct {
 
 	propertyName *regexp.Regexp    // nil for any
 	sentAs       map[string]string // names of properties that are not taken, as they are sent
-	namePatterns []*regexp.Regexp  // of all patternProperties
+	namePatterns []knownPattern    // of all patternProperties
 	looks        int               // of names at those
 	properties   map[string]bool   // names that are in use, once one is not taken
 }

@@ -132,11 +132,7 @@ func (c *conversion) propertyNameFor(name string) string {
 			for _, p := range n.Get("properties").Members() {
 				c.properties[p.Name] = true
 			}
-			for _, p := range n.Get("patternProperties").Members() {
-				if re, err := regexp.Compile(p.Name); err == nil {
-					c.namePatterns = append(c.namePatterns, re)
-				}
-			}
+			c.namePatterns = append(c.namePatterns, knownPatterns(n)...)
 		})
 	}
 	sent := c.unusedName(name)
@@ -178,11 +174,11 @@ const maxLooks = 1000
 // spokenOf reports whether one of patternProperties would speak of a property by the name
 // that it is sent by, and does not by its own.
 func (c *conversion) spokenOf(sent, original string) bool {
-	for _, re := range c.namePatterns {
+	for _, p := range c.namePatterns {
 		if c.looks++; c.looks > maxLooks {
 			return false
 		}
-		if re.MatchString(sent) && !re.MatchString(original) {
+		if p.matches(sent) && !p.matches(original) {
 			return true
 		}
 	}

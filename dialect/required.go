@@ -58,13 +58,19 @@ func (p knownPattern) matches(name string) bool {
 	return strings.Contains(name, p.within) && p.re.MatchString(name)
 }
 
-func (c *conversion) furtherMembers(n *schema.Node) (f furtherMembers) {
+// knownPatterns returns those of patternProperties whose patterns we know.
+func knownPatterns(n *schema.Node) (known []knownPattern) {
 	for _, p := range n.Get("patternProperties").Members() {
 		if re, err := regexp.Compile(p.Name); err == nil {
 			within, _ := re.LiteralPrefix()
-			f.patterns = append(f.patterns, knownPattern{re, within, p.Value})
+			known = append(known, knownPattern{re, within, p.Value})
 		}
 	}
+	return known
+}
+
+func (c *conversion) furtherMembers(n *schema.Node) (f furtherMembers) {
+	f.patterns = knownPatterns(n)
 	f.extra = n.Get("additionalProperties")
 	if f.extra == nil && c.target(n) == nil && !judgedInPlace(n) {
 		f.extra = n.Get("unevaluatedProperties") // nothing else speaks of it

@@ -139,7 +139,7 @@ func (t *translator) between(turn *turn) error {
 	case !s.empty():
 		var reminder said
 		text, _ := rawjson.String(s.joined())
-		reminder.text(recall.Reminder + "\n" + text + "\n</system-reminder>")
+		reminder.text(recall.Reminder + "\n" + text + "\n" + recall.ReminderEnd)
 		t.person(reminder)
 		if t.system {
 			t.said.stands(model.ChatMessage("system", s.content()))

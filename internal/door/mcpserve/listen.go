@@ -106,10 +106,10 @@ type listening struct {
 	call    dragoman.Call
 	wants   *rawjson.Object
 	wg      sync.WaitGroup
-	refused chan refusal // what is asked for no more
+	refused chan refusal    // what is asked for no more
+	at      map[string]bool // servers that were judged, and are asked
 
 	mu sync.Mutex // Notify is for one goroutine at a time
-	at map[string]bool
 }
 
 // A refusal is why nothing is told of some resources, by the URIs that the client knows.

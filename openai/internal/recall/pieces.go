@@ -11,11 +11,11 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 )
 
-// Reminder is what a part begins with that an agent says and not its person, by a habit of
-// Claude Code's.
+// Between these stands what an agent says in a message of its person's, by a habit of Claude
+// Code's.
 const (
 	Reminder    = "<system-reminder>"
-	reminderEnd = "</system-reminder>"
+	ReminderEnd = "</system-reminder>"
 )
 
 // Pieces are what a message of a person's was put together of. A client whose turn ended before
@@ -49,7 +49,7 @@ func (p Pieces) spoken(room *[]byte, f func(i int, says []byte)) {
 func Said(text []byte) []byte {
 	text = bytes.TrimSpace(text)
 	for bytes.HasPrefix(text, []byte(Reminder)) {
-		_, text, _ = bytes.Cut(text, []byte(reminderEnd)) // nothing where it has no end
+		_, text, _ = bytes.Cut(text, []byte(ReminderEnd)) // nothing where it has no end
 		text = bytes.TrimSpace(text)
 	}
 	if takenOut(text) {
