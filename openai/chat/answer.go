@@ -17,9 +17,16 @@ import (
 // adopt takes over the identity of the first reply: the client sees one
 // completion, whatever happens inside.
 func (c *Conversation) adopt(envelope *rawjson.Object) {
-	// Copies: a chunk is gone with the next one, and a body need not stay for these.
-	c.id, c.created, c.model = bytes.Clone(envelope.Get("id")), bytes.Clone(envelope.Get("created")), bytes.Clone(envelope.Get("model"))
-	if id, _ := rawjson.String(c.id); id == "" {
+	// Copies, in one slice: a chunk is gone with the next one, and a body need not stay for these.
+	id, created, name := envelope.Get("id"), envelope.Get("created"), envelope.Get("model")
+	room := make([]byte, 0, len(id)+len(created)+len(name))
+	own := func(raw json.RawMessage) json.RawMessage {
+		from := len(room)
+		room = append(room, raw...)
+		return room[from:len(room):len(room)]
+	}
+	c.id, c.created, c.model = own(id), own(created), own(name)
+	if !isText(c.id) {
 		c.id = rawjson.Quote("chatcmpl-" + rand.Text()[:24])
 	}
 	if rawjson.Kind(c.created) != '0' {
