@@ -184,6 +184,10 @@ func TestGrammarEngines(t *testing.T) {
 			`none`, []string{`null`, `["a",1]`}, "",
 		},
 		{"vllm sglang", `{"type":"array","prefixItems":[{"type":"string"}],"minItems":1}`, `none`, []string{`["a",1,null]`}, ""},
+		{
+			"vllm sglang", `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"propertyNames":{"pattern":"^[a-z]+$"}}`,
+			`"propertyNames"`, []string{`{"a":"x"}`}, "spillConstraints",
+		},
 		{"llamacpp", `{"type":"array","prefixItems":[{"type":"string"}],"items":{"type":"integer"}}`, `prefixItems`, []string{`["a",1]`}, "writeTuples"},
 		{"llamacpp lmstudio", `{"type":"object","properties":{"$ref":{"type":"string"}}}`, `"$ref"`, []string{`{"_ref":"x"}`}, ""},
 		{"moonshot", `{"type":["object","null"]}`, `properties":{"p":{"type":["object","null"],"properties`, []string{`null`, `{"a":1}`}, ""},
