@@ -17,8 +17,8 @@ import (
 )
 
 // A Fleet is what servers in several processes share, behind a load balancer that gives a
-// request to any of them: each serves the sessions of legacy clients that another began
-// ([Server].Fleet). Clients of the modern era need none of it. It is safe for concurrent
+// request to any of them, or one after the other: each serves the sessions of legacy clients
+// that another began ([Server].Fleet). Clients of the modern era need none of it. It is safe for concurrent
 // use.
 type Fleet interface {
 	// Node names this process: a word of letters and digits that no other one has or had.
@@ -32,8 +32,9 @@ type Fleet interface {
 	Load(ctx context.Context, owner, session string) (note []byte, err error)
 	// Change writes down what change makes of what is written down about a session, and
 	// returns it. It may run change more than once. Each other process is to tell its
-	// server with [Server.Noted], within two seconds.
-	Change(ctx context.Context, owner, session string, change func(note []byte) []byte) ([]byte, error)
+	// server with [Server.Noted], within two seconds. What is to last is kept as long as a
+	// session may last; for the rest a day is enough.
+	Change(ctx context.Context, owner, session string, change func(note []byte) (changed []byte, lasts bool)) ([]byte, error)
 	// Hold has what is sent to a key handed to take, here, until release is called. It
 	// costs next to nothing. take does not block.
 	Hold(key string, take func(owner string, body []byte)) (release func())
@@ -94,7 +95,8 @@ func readSealedSession(b []byte) (s sealedSession, ok bool) {
 // A sessionNote is what is written down about a session, once there is anything: most
 // have none.
 type sessionNote struct {
-	// Number grows with each change.
+	// Number grows with each change, also where the one before is kept no longer: it is not
+	// less than the time, in microseconds.
 	Number int64 `json:"n"`
 	// Ended says that the client has ended it.
 	Ended bool `json:"ended,omitempty"`
@@ -105,6 +107,10 @@ type sessionNote struct {
 	// Stream is the listening stream that was opened last; an older one ends.
 	Stream string `json:"stream,omitempty"`
 }
+
+// lasts reports whether it says more than who listens, which every client that listens leaves
+// behind.
+func (n *sessionNote) lasts() bool { return n.Ended || n.Level != nil || len(n.Watched) > 0 }
 
 func readNote(b []byte) (n sessionNote) {
 	_ = json.Unmarshal(b, &n) // ours, or nothing
@@ -132,16 +138,16 @@ func (s *Server) Noted(session string, note []byte) {
 
 // note writes down a change of the session, and does here what it says.
 func (h *httpSession) note(ctx context.Context, change func(*sessionNote)) error {
-	b, err := h.server.Fleet.Change(ctx, h.owner, h.id, func(old []byte) []byte {
+	b, err := h.server.Fleet.Change(ctx, h.owner, h.id, func(old []byte) ([]byte, bool) {
 		n := readNote(old)
-		n.Number++
+		n.Number = max(n.Number+1, time.Now().UnixMicro())
 		change(&n)
 		b, _ := json.Marshal(&n)
-		return b
+		return b, n.lasts()
 	})
 	if err != nil {
 		if ctx.Err() == nil { // else the client has left
-			h.server.log.Error("what an MCP client wants cannot be written down for the other replicas", "error", err)
+			h.server.log.Error("what an MCP client wants cannot be written down", "error", err)
 		}
 		return errNotNow
 	}
@@ -150,7 +156,7 @@ func (h *httpSession) note(ctx context.Context, change func(*sessionNote)) error
 }
 
 // errNotNow: the fleet could not be told, or asked.
-var errNotNow = &RPCError{Code: codeInternal, Message: "this cannot be written down for the other replicas now; try again later"}
+var errNotNow = &RPCError{Code: codeInternal, Message: "this cannot be written down now; try again later"}
 
 // apply does here what is written down about the session. elsewhere says that another
 // process wrote it.

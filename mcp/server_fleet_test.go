@@ -80,12 +80,12 @@ func (n *fleetNode) Load(ctx context.Context, _, session string) ([]byte, error)
 	return n.notes[session], nil
 }
 
-func (n *fleetNode) Change(ctx context.Context, _, session string, change func([]byte) []byte) ([]byte, error) {
+func (n *fleetNode) Change(ctx context.Context, _, session string, change func([]byte) ([]byte, bool)) ([]byte, error) {
 	if err := n.reached(ctx); err != nil {
 		return nil, err
 	}
 	n.mu.Lock()
-	note := change(n.notes[session])
+	note, _ := change(n.notes[session])
 	n.notes[session] = note
 	others := slices.Clone(n.nodes)
 	n.mu.Unlock()
@@ -409,6 +409,36 @@ func TestFleetEnds(t *testing.T) {
 				t.Errorf("server %d after the end: %d", node, got)
 			}
 		}
+	})
+}
+
+// TestFleetForgetsWhoListens: who listens is kept for a shorter time than a session lasts, and
+// a client that comes to listen after that is heard, and its older stream ends.
+func TestFleetForgetsWhoListens(t *testing.T) {
+	fleetInTime(t, 0, func(t *testing.T, nodes []*fleetNode, do func(int, string, string, ...string) *http.Response) {
+		id := begun(do)
+		listen := func(node int) *http.Response { return do(node, "GET", "", headerSession, id) }
+		_ = listen(0).Body.Close()
+		older := listen(0)
+		nodes[0].mu.Lock()
+		clear(nodes[0].notes)
+		nodes[0].mu.Unlock()
+		newer := listen(1)
+		synctest.Wait()
+		for _, n := range nodes {
+			sealed, _ := n.Open("", id)
+			session, _ := readSealedSession(sealed)
+			n.server.mu.Lock()
+			h := n.server.sessions[session.key]
+			n.server.mu.Unlock()
+			h.mu.Lock()
+			if hears := h.hears != nil; hears != (n == nodes[1]) {
+				t.Errorf("%s hears for the client: %t", n.name, hears)
+			}
+			h.mu.Unlock()
+		}
+		_ = older.Body.Close()
+		_ = newer.Body.Close()
 	})
 }
 

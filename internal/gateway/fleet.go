@@ -38,14 +38,17 @@ func (g *Gateway) join(first *setup) (err error) {
 	if g.node != nil {
 		g.vault.Ring().Share(g.node.Ahead)
 		g.mail = mail.New(g.ledger.DB, g.vault, g.node)
-		g.clients = mcpsession.New(g.ledger.DB, g.vault, g.mail)
 	} else {
 		g.mail = mail.New(nil, nil, nil)
+	}
+	if g.ledger != nil && g.o.Replica {
+		g.clients = mcpsession.New(g.ledger.DB, g.vault, g.mail)
 	}
 	return nil
 }
 
-// fleet is what the MCP endpoints of all replicas share; nil for a gateway that is alone.
+// fleet is what the MCP endpoints of all processes on a store share: those that run now, and
+// those that come after them. It is nil without a store.
 func (g *Gateway) fleet() mcp.Fleet {
 	if g.clients == nil {
 		return nil

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
 // replica returns a gateway on a PostgreSQL database.
@@ -101,6 +105,61 @@ func TestNoReplica(t *testing.T) {
 	if g.node != nil || len(standings(t, g.ledger.DB)) != 0 {
 		t.Errorf("it is %s", g.node.ID())
 	}
+}
+
+// TestSessionsOutlive: a legacy MCP client that goes on where the gateway was started again is
+// served, since many begin no other session. What it has ended stays ended, and an answer to
+// what the last process asked is nobody's.
+func TestSessionsOutlive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	start := func() (url string, stop func()) {
+		file := config.Default()
+		file.Store.Path = path
+		g, err := New(file, Options{Replica: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(g.Handler())
+		stop = sync.OnceFunc(func() { server.Close(); g.Close() })
+		t.Cleanup(stop)
+		return server.URL + "/mcp", stop
+	}
+	url, stop := start()
+	begin := func() *stranger {
+		s, err := newStranger(t.Context(), url, mcp.Legacy, http.DefaultClient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	says := func(s *stranger, body string, want int) {
+		t.Helper()
+		s.url = url
+		res, err := s.post(t.Context(), body, "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%s: %s", body, res.Status)
+		}
+	}
+	const list, level = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"error"}}`
+	stays, ends := begin(), begin()
+	says(stays, level, http.StatusOK)
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodDelete, url, nil)
+	req.Header.Set("Mcp-Session-Id", ends.session)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil || res.StatusCode != http.StatusNoContent {
+		t.Fatalf("%v, %v", res, err)
+	}
+	res.Body.Close()
+	says(ends, list, http.StatusNotFound)
+	stop()
+	url, _ = start()
+	says(stays, list, http.StatusOK)
+	says(stays, `{"jsonrpc":"2.0","id":"LAST.1","result":{}}`, http.StatusNotFound)
+	says(ends, list, http.StatusNotFound)
 }
 
 // TestNotice: a replica that is to stop says so while it still takes what comes.

@@ -111,7 +111,7 @@ type Gateway struct {
 	keeper     *keeping.Keeper      // what removes and counts what it keeps; nil with it
 	node       *nodes.Node          // among the replicas on one store; nil for a gateway that is alone
 	mail       *mail.Office         // what replicas say to each other; never nil
-	clients    *mcpsession.Sessions // of legacy MCP clients, at all replicas; nil for a gateway that is alone
+	clients    *mcpsession.Sessions // of legacy MCP clients, at all processes on a store; nil without one
 	unwatch    func()               // ends the watch over all of them
 	background background           // what runs without anybody who waits for it
 	limits     *limit.Limiter

@@ -1,11 +1,13 @@
-// Package mcpsession lets every replica serve the sessions of legacy MCP clients. What a
-// session is stands in its id, sealed to its owner; what a client says later is a row that
+// Package mcpsession lets every process on a store serve the sessions of legacy MCP clients:
+// replicas, and a gateway that was started again. What a session is stands in its id, sealed to its owner; what a client says later is a row that
 // the replicas read when it changes; and what has to reach one of them goes by mail. It is
 // the Fleet of package mcp.
 package mcpsession
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"encoding/base64"
 	"errors"
@@ -25,6 +27,8 @@ const (
 	// sendLife is how long a message to a replica waits, and askLife one to whichever has
 	// what it is about, if any has.
 	sendLife, askLife = 30 * time.Second, 5 * time.Second
+	// listening is how long it is kept who listens.
+	listening = 24 * time.Hour
 	// slack is how much later than its own time a change may be seen.
 	slack = 15 * time.Second
 )
@@ -35,18 +39,20 @@ type Sessions struct {
 	db    *store.DB
 	vault *vault.Vault
 	mail  *mail.Office
+	node  string
 	now   func(*store.Tx) (time.Time, error)
 }
 
-// New returns the sessions of the replicas on a store. The office is that of this one.
+// New returns the sessions of the processes on a store. The office is that of this one.
 func New(db *store.DB, keys *vault.Vault, office *mail.Office) *Sessions {
-	return &Sessions{db: db, vault: keys, mail: office, now: (*store.Tx).Now}
+	// One that is alone needs a name, too: clients still speak of what the last one asked.
+	return &Sessions{db: db, vault: keys, mail: office, node: cmp.Or(office.Node(), rand.Text()), now: (*store.Tx).Now}
 }
 
-// Node names this replica to the others.
-func (s *Sessions) Node() string { return s.mail.Node() }
+// Node names this process to the others.
+func (s *Sessions) Node() string { return s.node }
 
-// Seal makes an id of what a session is, for its owner. It is good for a day.
+// Seal makes an id of what a session is, for its owner. It is good for [seal.Session].Life.
 func (s *Sessions) Seal(owner string, session []byte) string {
 	return base64.RawURLEncoding.EncodeToString(s.vault.Ring().Close(seal.Session, seal.Bind([]byte(owner)), session, time.Time{}))
 }
@@ -91,7 +97,8 @@ func place(session string) string { return "mcp session " + session }
 
 // Change writes down what change makes of what is written down about a session, and
 // returns it. It may run change more than once. The other replicas read it within a second.
-func (s *Sessions) Change(ctx context.Context, owner, session string, change func(note []byte) []byte) (note []byte, err error) {
+// What is not to last is kept for a day.
+func (s *Sessions) Change(ctx context.Context, owner, session string, change func(note []byte) (changed []byte, lasts bool)) (note []byte, err error) {
 	owner = store.Owner(owner)
 	err = s.db.Write(ctx, func(tx *store.Tx) error {
 		if err := tx.Lock(topic, session); err != nil {
@@ -105,7 +112,12 @@ func (s *Sessions) Change(ctx context.Context, owner, session string, change fun
 		if err != nil {
 			return err
 		}
-		note = change(old)
+		var lasts bool
+		note, lasts = change(old)
+		life := listening
+		if lasts {
+			life = seal.Session.Life
+		}
 		closed, err := s.vault.Close(tx, owner, place(session), note)
 		if err != nil {
 			return err
@@ -113,7 +125,7 @@ func (s *Sessions) Change(ctx context.Context, owner, session string, change fun
 		tx.Raise(topic)
 		_, err = tx.Exec(`INSERT INTO mcp_sessions (id, owner, note, changed, expires) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (id) DO UPDATE SET note = excluded.note, changed = excluded.changed, expires = excluded.expires`,
-			session, owner, closed, store.Time(now), store.Time(now.Add(seal.Session.Life)))
+			session, owner, closed, store.Time(now), store.Time(now.Add(life)))
 		return err
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/mail"
 	"github.com/dragoman-mcp/dragoman/internal/state/nodes"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -91,7 +92,7 @@ func TestSessionNotes(t *testing.T) {
 	defer cancel()
 	add := func(s *Sessions, what string) {
 		t.Helper()
-		if _, err := s.Change(t.Context(), "ann", "one", func(note []byte) []byte { return append(bytes.Clone(note), what...) }); err != nil {
+		if _, err := s.Change(t.Context(), "ann", "one", func(note []byte) ([]byte, bool) { return append(bytes.Clone(note), what...), true }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,6 +114,28 @@ func TestSessionNotes(t *testing.T) {
 			}
 		case <-timeout:
 			t.Fatal("the other replica is not told")
+		}
+	}
+}
+
+// TestSessionNotesLast: what is to last is kept for as long as a session may last, and the
+// rest, which every client that listens leaves behind, for a day.
+func TestSessionNotesLast(t *testing.T) {
+	s, _, _ := two(t)
+	now := time.UnixMilli(1_000_000_000_000)
+	s.now = func(*store.Tx) (time.Time, error) { return now, nil }
+	for _, c := range []struct {
+		lasts bool
+		life  time.Duration
+	}{{false, 24 * time.Hour}, {true, seal.Session.Life}, {false, 24 * time.Hour}} {
+		if _, err := s.Change(t.Context(), "ann", "one", func([]byte) ([]byte, bool) { return []byte("x"), c.lasts }); err != nil {
+			t.Fatal(err)
+		}
+		var expires int64
+		if err := s.db.Read(t.Context(), func(tx *store.Tx) error {
+			return tx.Row("SELECT expires FROM mcp_sessions WHERE id = $1", []any{"one"}, &expires)
+		}); err != nil || expires != store.Time(now.Add(c.life)) {
+			t.Errorf("lasts: %t: until %s, %v", c.lasts, store.FromTime(expires), err)
 		}
 	}
 }

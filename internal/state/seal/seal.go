@@ -42,8 +42,8 @@ var (
 	Cursor = Purpose{"cursor", 15 * time.Minute}
 	// Task names a task that a server, or we, run for a caller.
 	Task = Purpose{"task", 7 * 24 * time.Hour}
-	// Session is a session of a legacy MCP client.
-	Session = Purpose{"session", 24 * time.Hour}
+	// Session is a session of a legacy MCP client. Many clients never begin another one.
+	Session = Purpose{"session", 30 * 24 * time.Hour}
 	// Login is a login at a server that was begun.
 	Login = Purpose{"login", 15 * time.Minute}
 	// Consent is a client's answer to what its own request asked for.
