@@ -1,7 +1,7 @@
 // Package mcpsession lets every process on a store serve the sessions of legacy MCP clients:
-// replicas, and a gateway that was started again. What a session is stands in its id, sealed to its owner; what a client says later is a row that
-// the replicas read when it changes; and what has to reach one of them goes by mail. It is
-// the Fleet of package mcp.
+// replicas, and a gateway that was started again. What a session is stands in its id, sealed to
+// its owner; what a client says later is a row that the replicas read when it changes; and what
+// has to reach one of them goes by mail. It is the Fleet of package mcp.
 package mcpsession
 
 import (
