@@ -121,10 +121,13 @@ func TestLeavingTogether(t *testing.T) {
 	})
 }
 
-func trusting(s *httptest.Server) *plainhttp.Transport {
+func trusting(s *httptest.Server, change ...func(*http.Transport)) *plainhttp.Transport {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
 	return transport(func(t *http.Transport) {
 		t.TLSClientConfig, t.ForceAttemptHTTP2 = &tls.Config{RootCAs: roots}, true
+		for _, change := range change {
+			change(t)
+		}
 	})
 }

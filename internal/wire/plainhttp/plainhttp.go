@@ -8,7 +8,8 @@
 // TLS, HTTP/2, proxies, upgrades, bodies of unknown length, trailers, traces of more than
 // when a header leaves, and systems that are no Unix. Errors, headers and what is tried again
 // are those of [http.Transport] (RFC 9112, section 9.3.1: only what was not sent, or may be
-// repeated).
+// repeated). Unlike there, ResponseHeaderTimeout also bounds how long a server may take none
+// of a request.
 package plainhttp
 
 import (
@@ -61,14 +62,14 @@ func (t *Transport) Rest() *http.Transport { return t.rest }
 // RoundTrip implements [http.RoundTripper].
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !t.takes(req) {
-		return t.rest.RoundTrip(req)
+		return t.watched(req, t.rest.RoundTrip)
 	}
 	address := req.URL.Host
 	if req.URL.Port() == "" {
 		address = net.JoinHostPort(req.URL.Hostname(), "80")
 	}
 	if req.ContentLength > MaxBody {
-		return t.upload(req, address)
+		return t.watched(req, func(req *http.Request) (*http.Response, error) { return t.upload(req, address) })
 	}
 	message, err := gather(req)
 	if err != nil {
