@@ -54,14 +54,16 @@ func Hostname(hostport string) string {
 	return host
 }
 
-// arrivedAt reports whether the request came in at the address ip.
+// arrivedAt reports whether the request came in at the address ip. The zone of a link-local
+// one is known to the machine alone: clients leave it out of what they send (RFC 6874,
+// section 4).
 func arrivedAt(r *http.Request, ip netip.Addr) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
 		return false
 	}
 	at, err := netip.ParseAddrPort(local.String())
-	return err == nil && at.Addr().Unmap() == ip.Unmap()
+	return err == nil && at.Addr().WithZone("").Unmap() == ip.WithZone("").Unmap()
 }
 
 // crossOrigin trusts no origin but that of the request.

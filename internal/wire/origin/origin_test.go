@@ -49,6 +49,20 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// A link-local address has a zone where a request comes in, and none in what clients send.
+func TestArrivedAtLinkLocal(t *testing.T) {
+	g := &Guard{Arrival: true}
+	at := net.TCPAddrFromAddrPort(netip.MustParseAddrPort("[fe80::7%eth0]:8787"))
+	for host, ours := range map[string]bool{"[fe80::7]:8787": true, "[fe80::7%25eth0]:8787": true, "[fe80::7%eth0]:8787": true, "[fe80::8]:8787": false} {
+		r := httptest.NewRequest(http.MethodPost, "/", nil)
+		r.Host = host
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, at))
+		if g.Host(r) != ours {
+			t.Errorf("%s: got %v", host, !ours)
+		}
+	}
+}
+
 func TestShare(t *testing.T) {
 	g := &Guard{Methods: "GET", Expose: "X-A"}
 	for _, preflight := range []bool{true, false} {
