@@ -1,12 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
 )
 
 // ourGateway is where a gateway is that nothing else is said of.
@@ -36,7 +37,7 @@ func unanswered(flag string, err error) error {
 // checkTLS is why an answer is none of a gateway's where it was asked without TLS and wants
 // it: the HTTP server answers for it then, with a sentence.
 func checkTLS(status int, answer []byte) error {
-	if status == http.StatusBadRequest && bytes.HasPrefix(answer, []byte("Client sent an HTTP request to an HTTPS server")) {
+	if safehttp.WantsTLS(status, answer) {
 		return &failure{errors.New("the gateway answers over TLS alone"), "write https:// in place of http://"}
 	}
 	return nil

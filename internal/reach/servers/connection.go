@@ -109,8 +109,8 @@ func (c *connection) supervise(ctx context.Context) {
 			pause = min(pause, spread(comesLate))
 		}
 		err = safehttp.Redact(err)
-		if certificate := safehttp.Certificate(err); certificate != "" {
-			err = fmt.Errorf("%s: %w", certificate, err)
+		if why := cause(err); why != "" {
+			err = fmt.Errorf("%s: %w", why, err)
 		}
 		problem := c.explain(err)
 		if busy, ok := errors.AsType[*mcp.StatusError](err); ok && busy.RetryAfter > 0 {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -28,6 +29,15 @@ func (c *connection) explain(err error) *dragoman.Problem {
 		p.Message += "; " + said
 	}
 	return c.masked(p)
+}
+
+// cause says in words for people why a server over HTTP is not reached; "" where the error
+// says so itself.
+func cause(err error) string {
+	if answer, ok := errors.AsType[*mcp.StatusError](err); ok && safehttp.WantsTLS(answer.Status, answer.Body) {
+		return "it speaks TLS; is it https:// instead of http://?"
+	}
+	return safehttp.Cause(err)
 }
 
 // said returns what a local server wrote that is no message: why it does not come.

@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -41,7 +40,7 @@ func (e *Error) Told() string {
 		return fmt.Sprintf("The model's API at %s did not answer within %s.", e.Address, e.Waited.Round(100*time.Millisecond))
 	}
 	check := fmt.Sprintf("Check %s.", e.From)
-	if e.proxy() != nil {
+	if safehttp.Proxy(e.Err) != nil {
 		check = "Check HTTPS_PROXY, HTTP_PROXY and NO_PROXY."
 	} else if _, ok := errors.AsType[*net.DNSError](e.Err); !ok {
 		check = fmt.Sprintf("Check that it runs there, and %s.", e.From)
@@ -51,19 +50,10 @@ func (e *Error) Told() string {
 
 // cause is what went wrong, without the address, which everybody knows by then.
 func (e *Error) cause() string {
-	if err := e.proxy(); err != nil {
+	if err := safehttp.Proxy(e.Err); err != nil {
 		return "the proxy of the environment: " + reason(err)
 	}
 	return reason(e.Err)
-}
-
-// proxy is why the proxy between could not be reached, or would not connect; nil where it is
-// not the one that is in the way.
-func (e *Error) proxy() error {
-	if op, ok := errors.AsType[*net.OpError](e.Err); ok && op.Op == safehttp.ProxyConnect {
-		return op.Err
-	}
-	return nil
 }
 
 func reason(err error) string {
@@ -73,11 +63,8 @@ func reason(err error) string {
 		}
 		return "its host's name cannot be looked up: " + unknown.Err
 	}
-	if certificate := safehttp.Certificate(err); certificate != "" {
-		return certificate
-	}
-	if header, ok := errors.AsType[tls.RecordHeaderError](err); ok && header.Conn != nil {
-		return "it does not speak TLS; is it http:// instead of https://?"
+	if cause := safehttp.Cause(err); cause != "" {
+		return cause
 	}
 	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		return number.Error()

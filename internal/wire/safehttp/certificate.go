@@ -11,10 +11,10 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 )
 
-// Certificate says in words for people what is wrong with a server's certificate,
+// certificate says in words for people what is wrong with a server's certificate,
 // where err is of a connection that failed for it, such as "its certificate expired on
 // 21 Nov 2026 23:00 UTC"; "" where it failed for something else.
-func Certificate(err error) string {
+func certificate(err error) string {
 	failed, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	if !ok || len(failed.UnverifiedCertificates) == 0 {
 		return ""

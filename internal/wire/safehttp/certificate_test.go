@@ -8,7 +8,7 @@ import (
 // Other failures are no certificate's; e2e TestFaultCertificates has those that are.
 func TestCertificateOfOthers(t *testing.T) {
 	for _, err := range []error{nil, context.Canceled} {
-		if said := Certificate(err); said != "" {
+		if said := Cause(err); said != "" {
 			t.Errorf("%v: %s", err, said)
 		}
 	}

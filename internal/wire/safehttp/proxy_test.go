@@ -1,8 +1,6 @@
 package safehttp
 
 import (
-	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -28,7 +26,10 @@ func TestProxyThatForbids(t *testing.T) {
 	if err == nil {
 		res.Body.Close()
 	}
-	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != ProxyConnect || err.Error() != "proxyconnect tcp: it answers 403 Forbidden" {
+	if why := Proxy(err); why == nil || why.Error() != "it answers 403 Forbidden" {
 		t.Errorf("%v", err)
+	}
+	if said := Cause(err); said != "the proxy of the environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY) is in the way: it answers 403 Forbidden" {
+		t.Error(said)
 	}
 }
