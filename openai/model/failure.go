@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -166,16 +167,24 @@ func statusError(resp *http.Response) *Error {
 // version is how the paths of most APIs begin.
 var version = regexp.MustCompile(`/v[0-9]`)
 
-// misplaced is a hint where an address may lack its /v1: there is nothing at it, and
-// no version in it.
+// misplaced is a hint where the address of an API may be another one: it redirects, or there
+// is nothing at it, and no version in it.
 func misplaced(resp *http.Response) string {
+	if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
+		return fmt.Sprintf("It redirects to %s, which is not followed: if that is its address, write so in base_url (or OPENAI_BASE_URL).", clip.Text(bare(to), 300))
+	}
 	if resp.Request == nil || resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed ||
 		version.MatchString(resp.Request.URL.Path) {
 		return ""
 	}
-	at := *resp.Request.URL
-	at.RawQuery, at.User = "", nil
-	return fmt.Sprintf("It was asked at %s: most APIs begin at /v1, so that may be missing at the end of base_url (or OPENAI_BASE_URL).", secret.HideSegments(at.String()))
+	return fmt.Sprintf("It was asked at %s: most APIs begin at /v1, so that may be missing at the end of base_url (or OPENAI_BASE_URL).", bare(resp.Request.URL))
+}
+
+// bare is an address without what may be a secret in it.
+func bare(u *url.URL) string {
+	at := *u
+	at.RawQuery, at.User, at.Fragment = "", nil, ""
+	return secret.HideSegments(at.String())
 }
 
 // statusOverloaded is what some APIs answer where others say 503.
