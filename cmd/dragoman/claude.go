@@ -210,8 +210,7 @@ func askGateway(ctx context.Context, method, address, key string, body []byte) (
 	if key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // the key is for nobody else
-	res, err := client.Do(req)
+	res, err := gatewayClient.Do(req)
 	if err != nil {
 		return nil, unanswered("--url", err)
 	}
@@ -222,6 +221,8 @@ func askGateway(ctx context.Context, method, address, key string, body []byte) (
 		return nil, &failure{fmt.Errorf("the gateway does not answer: %w", err), ""}
 	case checkTLS(res.StatusCode, answer) != nil:
 		return nil, checkTLS(res.StatusCode, answer)
+	case checkRedirect(res) != nil:
+		return nil, checkRedirect(res)
 	case res.StatusCode == http.StatusUnauthorized:
 		return nil, &failure{errors.New("the gateway wants a key"), wantedKey}
 	case res.StatusCode != http.StatusOK:

@@ -247,11 +247,14 @@ func listedModels(ctx context.Context, base string) ([]string, error) {
 	if key := os.Getenv(codexKey); key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := gatewayClient.Do(req)
 	if err != nil {
 		return nil, unanswered("--url", err)
 	}
 	defer resp.Body.Close()
+	if err := checkRedirect(resp); err != nil {
+		return nil, err
+	}
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized:

@@ -42,3 +42,17 @@ func checkTLS(status int, answer []byte) error {
 	}
 	return nil
 }
+
+// gatewayClient asks gateways. It follows no redirect: the key is for nobody else, and
+// [http.Client] would send it to any port of the same host, and there without TLS, too.
+var gatewayClient = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// checkRedirect is why an answer is none of a gateway's where it leads elsewhere.
+func checkRedirect(res *http.Response) error {
+	to, err := res.Location()
+	if err != nil || res.StatusCode/100 != 3 {
+		return nil
+	}
+	return &failure{fmt.Errorf("what answers at %s redirects to %s://%s", res.Request.URL.Host, to.Scheme, to.Host),
+		"a key goes to the address that is named and to no other: if the gateway is there, name that one with --url"}
+}

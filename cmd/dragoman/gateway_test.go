@@ -51,3 +51,24 @@ func TestAddressesOfGateways(t *testing.T) {
 		}
 	}
 }
+
+// The key goes to the gateway that was named, and not where that one redirects.
+func TestKeyFollowsNoRedirect(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s was asked for, with the key %q", r.URL, r.Header.Get("Authorization"))
+	}))
+	defer other.Close()
+	moved := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	defer moved.Close()
+	t.Setenv("DRAGOMAN_API_KEY", "0123456789abcdef")
+	for _, args := range [][]string{{"codex", "--url", moved.URL + "/v1"}, {"claude", "--url", moved.URL}, {"claude", "--url", moved.URL, "--model", "m"}} {
+		cmd := command()
+		cmd.SetArgs(args)
+		failed, ok := errors.AsType[*failure](cmd.ExecuteContext(t.Context()))
+		if !ok || !strings.Contains(failed.Error(), "redirects to "+other.URL) || !strings.Contains(failed.hint, "--url") {
+			t.Errorf("%v: %v", args, failed)
+		}
+	}
+}
