@@ -321,11 +321,28 @@ func (c *Client) compare(a *answer) {
 func (c *Client) Idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.idle()
+}
+
+// idle is [Client.Idle] for who holds mu.
+func (c *Client) idle() bool {
 	for f := range c.pending {
 		if f.call.Method != listenMethod {
 			return false
 		}
 	}
+	return true
+}
+
+// EndIdle ends the client because of err, as the end of its connection does, and reports
+// whether it did: only while it is idle. A call that comes at the same moment is not made.
+func (c *Client) EndIdle(err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.idle() {
+		return false
+	}
+	c.end(err)
 	return true
 }
 

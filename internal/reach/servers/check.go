@@ -50,7 +50,14 @@ func (k *checks) run(ctx context.Context) error {
 	}
 	switch {
 	case err != nil && k.missed:
-		return fmt.Errorf("the server does not answer: %w", err)
+		err = fmt.Errorf("the server does not answer: %w", err)
+		if !errors.Is(err, context.DeadlineExceeded) && !k.client.EndIdle(err) {
+			// It did not hang, but was not there, and may be back by now. Calls on their way
+			// either have reached it since, or find out by themselves.
+			k.timer.Reset(checkAgain)
+			return nil
+		}
+		return err
 	case err != nil:
 		k.missed = true
 		k.timer.Reset(checkAgain)

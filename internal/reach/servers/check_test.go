@@ -1,10 +1,12 @@
 package servers
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -68,6 +70,24 @@ func TestHungServerIsNoticedByListeners(t *testing.T) {
 	})
 }
 
+// A server that hangs is noticed, too, where calls come after the first check that it missed.
+func TestHungServerIsNoticedWithCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := fakemcp.New(fakemcp.Config{Era: fakemcp.LegacyOnly, Tools: echo, Faults: []fakemcp.Fault{{Kind: fakemcp.Hang, Method: "ping"}, {Kind: fakemcp.Hang, Method: "tools/call"}}})
+		s := open(t, nil, builtin(piped(hangs, fakemcp.New(fakemcp.Config{Era: fakemcp.LegacyOnly, Tools: echo}))))
+		settle(t, s)
+		start := time.Now()
+		time.Sleep(checkEvery + checkEvery/10 + checkPatience)
+		outcome, res := try(t, s, "echo")
+		if outcome != dragoman.CodeUnknownOutcome || time.Since(start) > time.Minute {
+			t.Errorf("the call came to %s after %s: %v", outcome, time.Since(start), res.Problem)
+		}
+		if outcome, res := try(t, s, "echo"); outcome != "ok" {
+			t.Errorf("the next one came to %s: %v", outcome, res.Problem)
+		}
+	})
+}
+
 // A server that is busy with a call is not asked whether it is there.
 func TestBusyServerIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -121,6 +141,53 @@ func TestServerOverHTTPGoes(t *testing.T) {
 				t.Errorf("the call came to %s (%v)", outcome, res.Problem)
 			}
 			eventually(t, "its tools", func() bool { return listed(t, s).Tools.Len() == 2 })
+		})
+	}
+}
+
+// A server over HTTP may be back, and have calls, when the checks of while it was gone are
+// judged: they are not broken.
+func TestLateCheckBreaksNoCall(t *testing.T) {
+	for _, era := range []fakemcp.Era{fakemcp.LegacyOnly, fakemcp.ModernOnly} {
+		t.Run(string(era), func(t *testing.T) {
+			fake := fakemcp.New(fakemcp.Config{Era: era, Tools: echo})
+			var gone atomic.Bool
+			arrived, release := make(chan struct{}), make(chan struct{})
+			s := openOne(t, Config{URL: web(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				switch r.Body = io.NopCloser(bytes.NewReader(body)); {
+				case bytes.Contains(body, []byte(`"tools/call"`)):
+					close(arrived)
+					<-release
+				case gone.Load() && r.Method == http.MethodPost:
+					panic(http.ErrAbortHandler)
+				}
+				fake.ServeHTTP(w, r)
+			})), Transport: StreamableHTTP}, Options{})
+			c := s.own("it")
+			client := c.current(t.Context())
+			k := newChecks(c, client)
+			defer k.stop()
+			gone.Store(true)
+			if err := k.run(t.Context()); err != nil {
+				t.Fatalf("the first check: %v", err)
+			}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				if outcome, res := try(t, s, "echo"); outcome != "ok" {
+					t.Errorf("the call came to %s, ran: %s (%v)", outcome, res.Ran, res.Problem)
+				}
+			}()
+			<-arrived
+			if err := k.run(t.Context()); err != nil || client.Err() != nil {
+				t.Errorf("while a call runs: %v, %v", err, client.Err())
+			}
+			close(release)
+			<-ended
+			if err := k.run(t.Context()); err == nil || client.Err() == nil {
+				t.Errorf("when none does: %v, %v", err, client.Err())
+			}
 		})
 	}
 }
