@@ -334,6 +334,10 @@ func (c *Client) idle() bool {
 	return true
 }
 
+// Heard counts what the server says, of whatever kind: while it stays the same, nothing has
+// come.
+func (c *Client) Heard() uint64 { return c.heard.Load() }
+
 // EndIdle ends the client because of err, as the end of its connection does, and reports
 // whether it did: only while it is idle. A call that comes at the same moment is not made.
 func (c *Client) EndIdle(err error) bool {

@@ -134,6 +134,7 @@ func (h *httpConnection) roundTrip(ctx context.Context, x *exchange) (message, e
 		t.end()
 		return message{}, h.ended(ctx, err)
 	}
+	h.p.heard.Add(1)
 	m, rest, err := h.answer(t.ctx, x, resp)
 	if rest == nil {
 		t.end()

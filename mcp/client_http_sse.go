@@ -101,6 +101,7 @@ func (l *sseConnection) read() {
 		if len(data) == 0 || ev.name != "" && ev.name != "message" {
 			continue
 		}
+		l.p.heard.Add(1)
 		err = readMessages(data, func(m message) {
 			if !m.answer() {
 				l.p.receive(l, nil, m)

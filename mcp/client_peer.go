@@ -29,6 +29,8 @@ type peer struct {
 	done chan struct{}
 	busy atomic.Int64 // answers on their way to the other end
 
+	heard atomic.Uint64 // how often the other end said something
+
 	mu       sync.Mutex
 	err      error
 	shutting bool
@@ -139,6 +141,7 @@ func (p *peer) cause() error {
 
 // receive takes a notification or a request of the other end.
 func (p *peer) receive(l connection, x *exchange, m message) {
+	p.heard.Add(1)
 	if m.id != nil {
 		p.handler.handleRequest(l, x, m)
 		return

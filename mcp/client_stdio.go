@@ -177,6 +177,7 @@ func (s *stdioConnection) read() {
 		if len(b) == 0 {
 			continue
 		}
+		s.p.heard.Add(1)
 		err = readMessages(b, func(m message) {
 			if !m.answer() {
 				flood.add(len(b))

@@ -21,11 +21,14 @@ const (
 // checks ask a server now and then whether it is still there: one that hangs, or
 // one over HTTP that is gone, shows it in no other way.
 type checks struct {
+	c         *connection
 	client    *mcp.Client
 	remote    bool
 	timer     *time.Timer
 	refreshed time.Time // when the lists were asked for last
 	missed    bool      // the last check failed
+	mute      bool      // it is asked though calls run: any word of it since heard is an answer
+	heard     uint64
 }
 
 func newChecks(c *connection, client *mcp.Client) *checks {
@@ -33,19 +36,28 @@ func newChecks(c *connection, client *mcp.Client) *checks {
 	case <-c.doubt: // that was about an earlier session
 	default:
 	}
-	return &checks{client: client, remote: c.config.URL != "", timer: time.NewTimer(spread(checkEvery)), refreshed: time.Now()}
+	c.mute.Store(false)
+	return &checks{c: c, client: client, remote: c.config.URL != "", timer: time.NewTimer(spread(checkEvery)), refreshed: time.Now()}
 }
 
 func (k *checks) stop() { k.timer.Stop() }
 
 // run checks the server. An error says that it is gone: it has failed twice.
 func (k *checks) run(ctx context.Context) error {
-	if !k.client.Idle() && !k.missed {
+	mute := k.c.mute.Swap(false)
+	switch {
+	case k.missed:
+	case k.client.Idle():
+		k.mute = false
+	case mute:
+		// A call had all of its time in silence, and others may wait behind it in vain.
+		k.mute, k.heard = true, k.client.Heard()
+	default:
 		k.timer.Reset(spread(checkEvery)) // a server may be busy with one call, which has a time limit of its own
 		return nil
 	}
 	err := k.ask(ctx, k.client.Ping)
-	if _, answered := errors.AsType[*mcp.RPCError](err); answered {
+	if _, answered := errors.AsType[*mcp.RPCError](err); answered || k.mute && k.client.Heard() != k.heard {
 		err = nil
 	}
 	switch {
@@ -78,8 +90,12 @@ func (k *checks) ask(ctx context.Context, f func(context.Context) error) error {
 	return f(ctx)
 }
 
-// doubted says that a call has not reached the server, or not come back.
-func (c *connection) doubted() {
+// doubted says that a call has not reached the server, or not come back; mute, that the
+// server said nothing at all in all the time that the call had.
+func (c *connection) doubted(mute bool) {
+	if mute {
+		c.mute.Store(true)
+	}
 	select {
 	case c.doubt <- struct{}{}:
 	default:

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -85,6 +87,77 @@ func TestHungServerIsNoticedWithCalls(t *testing.T) {
 		if outcome, res := try(t, s, "echo"); outcome != "ok" {
 			t.Errorf("the next one came to %s: %v", outcome, res.Problem)
 		}
+	})
+}
+
+// A server that hangs is noticed, too, where there are always calls on their way.
+func TestHungServerIsNoticedUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := fakemcp.New(fakemcp.Config{Era: fakemcp.LegacyOnly, Tools: echo, Faults: []fakemcp.Fault{{Kind: fakemcp.Hang, Method: "ping"}, {Kind: fakemcp.Hang, Method: "tools/call"}}})
+		s := open(t, nil, builtin(piped(hangs, fakemcp.New(fakemcp.Config{Era: fakemcp.LegacyOnly, Tools: echo}))))
+		settle(t, s)
+		start := time.Now()
+		var callers sync.WaitGroup
+		for i := range 3 {
+			callers.Go(func() {
+				time.Sleep(time.Duration(i) * DefaultTimeout / 3)
+				for time.Since(start) < time.Hour {
+					if outcome, res := try(t, s, "echo"); outcome != "ok" && time.Since(start) > DefaultTimeout+time.Minute {
+						t.Errorf("after %s a call came to %s: %v", time.Since(start), outcome, res.Problem)
+						return
+					}
+					time.Sleep(3 * time.Second)
+				}
+			})
+		}
+		callers.Wait()
+	})
+}
+
+// A server that does one thing at a time, and took too long over one call, is left alone with
+// the next once it said anything: it does not hang, and may be in the middle of it.
+func TestSlowServerIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests, lines := io.Pipe()
+		answers, out := io.Pipe()
+		took := []time.Duration{DefaultTimeout + 5*time.Second, time.Minute}
+		go func() {
+			for in := bufio.NewScanner(requests); in.Scan(); {
+				var m struct {
+					ID     json.RawMessage
+					Method string
+				}
+				if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
+					continue
+				}
+				result := `{}`
+				switch m.Method {
+				case "initialize":
+					result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"one","version":"1"}}`
+				case "tools/list":
+					result = `{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}`
+				case "tools/call":
+					time.Sleep(took[0])
+					took = took[1:]
+					result = `{"content":[]}`
+				}
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+			}
+			_ = out.Close()
+		}()
+		s := open(t, map[string]Config{"it": {Era: LegacyEra}}, builtin(func(context.Context) mcp.Transport { return &mcp.Pipe{Reader: answers, Writer: lines} }))
+		settle(t, s)
+		var calls sync.WaitGroup
+		calls.Go(func() {
+			if outcome, _ := try(t, s, "echo"); outcome != dragoman.CodeUnknownOutcome {
+				t.Errorf("the first call came to %s", outcome)
+			}
+		})
+		time.Sleep(DefaultTimeout - 20*time.Second)
+		if outcome, res := try(t, s, "echo"); outcome != "ok" {
+			t.Errorf("the second call came to %s: %v", outcome, res.Problem)
+		}
+		calls.Wait()
 	})
 }
 

@@ -48,6 +48,7 @@ type connection struct {
 	waiting atomic.Int64          // how many do
 	queued  atomic.Int64          // calls that wait for their turn
 	doubt   chan struct{}         // a call makes it doubtful that the server is there; has room for one
+	mute    atomic.Bool           // one that had all its time, in which the server said nothing
 	once    [2]sync.Once          // close settled, and whole
 	stderr  tail                  // what a local server wrote last
 	stray   tail                  // what it wrote where messages go, and is none
