@@ -142,10 +142,15 @@ func (c *connection) attempt(ctx context.Context, call dragoman.Call) (dragoman.
 		}
 		observe.Current(ctx).Event(observe.EventAgain, observe.Text(observe.ErrorType, res.Problem.Code))
 		c.log.Info("calling again", "tool", call.Tool.Original, "after", res.Problem.Code)
-		// A moment for the client to find out that its server is gone.
+		// A moment for the client to find out that its server is gone: of a local one, once
+		// its process has ended.
+		moment := 100 * time.Millisecond
+		if c.config.URL == "" && lost(res.Problem) {
+			moment = patience
+		}
 		select {
 		case <-client.Done():
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(moment):
 		case <-ctx.Done():
 		}
 	}

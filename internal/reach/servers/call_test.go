@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
 var slow = []fakemcp.Tool{{Name: "slow", Delay: time.Second}}
@@ -232,4 +234,35 @@ func TestServerThatIsNone(t *testing.T) {
 			t.Errorf("%s: %+v, %v", st.Label, st, st.Problem)
 		}
 	}
+}
+
+// A lingering is the output of a server that takes its time to end.
+type lingering struct{ io.Reader }
+
+func (lingering) Close() error {
+	time.Sleep(3 * time.Second)
+	return nil
+}
+
+// A local server that has closed its output, and takes its time to end, is waited for like
+// any other that is coming back.
+func TestCallWaitsForTheEndOfAProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, cut := context.WithCancel(t.Context())
+		n := 0
+		s := open(t, nil, builtin(func(ctx context.Context) mcp.Transport {
+			if n++; n > 1 {
+				first = ctx
+			}
+			r, w := fakemcp.New(fakemcp.Config{Tools: echo}).Pipe(first)
+			return &mcp.Pipe{Reader: lingering{r}, Writer: w}
+		}))
+		settle(t, s)
+		cut()
+		synctest.Wait()
+		start := time.Now()
+		if outcome, res := try(t, s, "echo"); outcome != "ok" || time.Since(start) < 3*time.Second || time.Since(start) > 5*time.Second {
+			t.Errorf("after %s the call came to %s, ran: %s (%v)", time.Since(start), outcome, res.Ran, res.Problem)
+		}
+	})
 }
