@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"net/http"
@@ -21,7 +20,9 @@ const maxSignIn = 64 << 10
 // Front returns what everybody gets: the page to sign in, the script and the style sheet.
 func (c *Console) Front() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+Root+"sign-in", func(w http.ResponseWriter, r *http.Request) { c.signInPage(w, r, http.StatusOK, "") })
+	mux.HandleFunc("GET "+Root+"sign-in", func(w http.ResponseWriter, r *http.Request) {
+		c.signInPage(w, r, http.StatusOK, "", r.URL.Query().Get("next"))
+	})
 	mux.HandleFunc("POST "+Root+"sign-in", c.signIn)
 	if c.o.At != nil {
 		mux.HandleFunc("GET "+Root+"sign-in/at", c.signInAt)
@@ -89,7 +90,7 @@ func (c *Console) who(r *http.Request) (caller.Caller, error) {
 // signIn signs in whoever shows the secret, or a key.
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	if c.origins.Check(r) != nil {
-		c.signInPage(w, r, http.StatusForbidden, "This came from a page of another site, so nothing was done.")
+		c.signInPage(w, r, http.StatusForbidden, "This came from a page of another site, so nothing was done.", "")
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxSignIn)
@@ -102,7 +103,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "10")
 		}
 		c.o.Log.Warn("nobody was signed in at the console", "from", r.RemoteAddr, "error", message)
-		c.signInPage(w, r, status, message)
+		c.signInPage(w, r, status, message, r.PostForm.Get("next"))
 		return
 	}
 	c.begin(w, r, who, r.PostFormValue("next"))
@@ -113,7 +114,7 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request, who caller.Calle
 	id, err := c.o.Sessions.Begin(r.Context(), who)
 	if err != nil {
 		c.o.Log.Error("a session of the console could not be begun", "error", err)
-		c.signInPage(w, r, http.StatusServiceUnavailable, "You could not be signed in now. The log tells more.")
+		c.signInPage(w, r, http.StatusServiceUnavailable, "You could not be signed in now. The log tells more.", to)
 		return
 	}
 	c.o.Log.Info("signed in at the console", append(who.Logged(), "from", r.RemoteAddr)...)
@@ -174,10 +175,8 @@ func (c *Console) signOut(r *request) error {
 	return nil
 }
 
-// signInPage is the page to sign in. Where somebody wanted to go stands in the address, or
-// in the form that was sent in vain.
-func (c *Console) signInPage(w http.ResponseWriter, r *http.Request, status int, why string) {
-	to := cmp.Or(r.PostForm.Get("next"), r.URL.Query().Get("next"))
+// signInPage is the page to sign in, for who then wants to go to another one.
+func (c *Console) signInPage(w http.ResponseWriter, r *http.Request, status int, why, to string) {
 	c.write(w, r, status, "sign-in.html", view{Title: "Sign in", Data: signInData{c.o.Required(), why, next(to), c.at(), false}})
 }
 
