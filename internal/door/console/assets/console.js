@@ -125,16 +125,44 @@ const address = document.body.dataset.events;
 if (address) {
   let events;
   let later;
+  let channel;
+  let leading; // the request by which this page listens for all
+  let turn; // what takes the one back that waits
+  let leave; // ends it
+  let last; // what was told last
+  const news = (told) => {
+    const { over, calls, held, live } = told;
+    if (over) {
+      renew(); // to sign in again
+      return;
+    }
+    last = told;
+    const waiting = calls + held;
+    const badge = $("#inbox-count");
+    if (badge) {
+      badge.textContent = waiting;
+      badge.hidden = waiting === 0;
+    }
+    document.title = waiting ? `(${waiting}) ${title}` : title;
+    if (waiting > waited && document.hidden) sound();
+    waited = waiting;
+    const line = $("#news");
+    if (line) line.hidden = String(live) === line.dataset.seq;
+  };
+  const tell = (told) => {
+    channel.postMessage(told);
+    news(told);
+  };
   // A browser comes again by itself where a connection breaks, and never where somebody
   // answers with an error: a proxy while the gateway is restarted, or the gateway where
   // nobody is signed in any more.
   const again = () => {
     clearTimeout(later);
     later = setTimeout(async () => {
-      const control = new AbortController();
-      const answer = await fetch(address, { signal: control.signal }).catch(() => undefined);
-      control.abort();
-      if (answer?.status === 401) renew(); // to sign in again
+      const asked = new AbortController();
+      const answer = await fetch(address, { signal: asked.signal }).catch(() => undefined);
+      asked.abort();
+      if (answer?.status === 401) tell({ over: true });
       else if (answer?.ok) listen();
       else again();
     }, 5000);
@@ -143,33 +171,68 @@ if (address) {
     events?.close();
     events = new EventSource(address);
     events.addEventListener("error", (e) => e.target === events && e.target.readyState === EventSource.CLOSED && again());
-    events.addEventListener("message", (e) => {
-      const { calls, held, live } = JSON.parse(e.data);
-      const waiting = calls + held;
-      const badge = $("#inbox-count");
-      if (badge) {
-        badge.textContent = waiting;
-        badge.hidden = waiting === 0;
-      }
-      document.title = waiting ? `(${waiting}) ${title}` : title;
-      if (waiting > waited && document.hidden) sound();
-      waited = waiting;
-      const news = $("#news");
-      if (news) news.hidden = String(live) === news.dataset.seq;
-    });
+    events.addEventListener("message", (e) => tell(JSON.parse(e.data)));
     events.addEventListener("over", () => {
       events.close();
-      renew(); // to sign in again
+      tell({ over: true });
     });
   };
-  listen();
-  // A browser keeps pages that were left, and their connections: after six of them, which
-  // is all that it has for one host, the next page would wait.
-  addEventListener("pagehide", () => {
+  const stop = () => {
     clearTimeout(later);
-    events.close();
+    events?.close();
+    events = undefined;
+  };
+  // A browser has six connections for one host, and with one for each page that is open the
+  // seventh page would wait for ever. So one of somebody's pages listens and tells the
+  // others: the one that is looked at, since browsers let others sleep, or else the next in
+  // turn. Where there are no locks, at plain http elsewhere than on this machine, each
+  // listens for itself.
+  const room = `${address} ${document.body.dataset.who}`;
+  const lead = (how) => {
+    const me = {};
+    const held = () => {
+      leading = me;
+      listen();
+      return new Promise((resolve) => (leave = resolve));
+    };
+    navigator.locks.request(room, how, held).catch(() => {
+      if (leading !== me) return; // it never came to its turn
+      leading = undefined; // another page is looked at
+      stop();
+      wait();
+    });
+  };
+  const wait = () => {
+    turn = new AbortController();
+    lead({ signal: turn.signal });
+    channel.postMessage({ ask: true });
+  };
+  const looked = () => {
+    if (!navigator.locks || leading || document.hidden) return;
+    turn?.abort();
+    lead({ steal: true });
+  };
+  const come = () => {
+    channel = new BroadcastChannel(room);
+    channel.addEventListener("message", (e) => {
+      if (!e.data.ask) news(e.data);
+      else if (events && last) channel.postMessage(last);
+    });
+    if (!navigator.locks) listen();
+    else if (document.hidden) wait();
+    else looked();
+  };
+  come();
+  document.addEventListener("visibilitychange", looked);
+  // A browser keeps pages that were left, and their connections.
+  addEventListener("pagehide", () => {
+    stop();
+    turn?.abort();
+    leave?.();
+    leading = undefined;
+    channel.close();
   });
-  addEventListener("pageshow", (e) => e.persisted && listen());
+  addEventListener("pageshow", (e) => e.persisted && come());
 }
 
 // Images of results: shown after a click, from memory.
