@@ -280,6 +280,10 @@ func (c *Console) events(r *request) error {
 	defer tick.Stop()
 	id, last := c.sessionID(r.Request), ""
 	quiet := 0
+	who, err := json.Marshal(r.who.ID)
+	if err != nil {
+		return err
+	}
 	for {
 		if !c.o.Sessions.Still(r.Context(), id) || !c.o.On() {
 			_, _ = fmt.Fprint(r.w, "event: over\ndata: {}\n\n")
@@ -292,7 +296,7 @@ func (c *Console) events(r *request) error {
 		if r.URL.Query().Get("live") != "" {
 			c.o.Live.Watch()
 		}
-		now := fmt.Sprintf(`{"calls":%d,"held":%d,"live":%d}`, calls, held, c.o.Live.Seq())
+		now := fmt.Sprintf(`{"who":%s,"calls":%d,"held":%d,"live":%d}`, who, calls, held, c.o.Live.Seq())
 		quiet++
 		if now != last || quiet >= 15 {
 			if _, err := fmt.Fprintf(r.w, "data: %s\n\n", now); err != nil {

@@ -130,12 +130,26 @@ if (address) {
   let turn; // what takes the one back that waits
   let leave; // ends it
   let last; // what was told last
+  // What the reader wrote and nobody has is on this page alone: a message, arguments, a
+  // reason, a conversation of the playground. It stays when the session ends.
+  let wrote = false;
+  document.addEventListener("input", (e) => {
+    wrote ||= e.target.matches("textarea") || e.target.form?.method === "post";
+  });
+  const over = $("#over");
   const news = (told) => {
-    const { over, calls, held, live } = told;
-    if (over) {
-      renew(); // to sign in again
+    const { calls, held, live } = told;
+    if (told.over) {
+      last = undefined;
+      if (wrote || $(".turn")) over.hidden = false;
+      else renew(); // to sign in again
       return;
     }
+    if (told.who !== undefined && told.who !== document.body.dataset.who) {
+      renew(); // somebody else has signed in
+      return;
+    }
+    over.hidden = true;
     last = told;
     const waiting = calls + held;
     const badge = $("#inbox-count");
@@ -208,7 +222,9 @@ if (address) {
     channel.postMessage({ ask: true });
   };
   const looked = () => {
-    if (!navigator.locks || leading || document.hidden) return;
+    if (document.hidden) return;
+    if (events && !over.hidden) listen(); // maybe its reader has signed in
+    if (!navigator.locks || leading) return;
     turn?.abort();
     lead({ steal: true });
   };
@@ -217,6 +233,7 @@ if (address) {
     channel.addEventListener("message", (e) => {
       if (!e.data.ask) news(e.data);
       else if (events && last) channel.postMessage(last);
+      else if (events && !over.hidden) listen(); // somebody has signed in
     });
     if (!navigator.locks) listen();
     else if (document.hidden) wait();

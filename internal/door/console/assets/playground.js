@@ -122,6 +122,10 @@ const ask = async (text) => {
     const reply = await fetch("/console/playground", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal: control.signal });
     id = reply.headers.get("X-Dragoman-Request") ?? "";
     if (id) watching = setInterval(() => trace(id).catch(() => {}), 700);
+    if (reply.status === 401) {
+      $("#over").hidden = false;
+      throw new Error($("#over").textContent);
+    }
     if (!reply.ok) throw failed((await reply.json().catch(() => ({}))).error);
     for await (const chunk of events(reply.body)) {
       if (chunk.error) throw failed(chunk.error);
