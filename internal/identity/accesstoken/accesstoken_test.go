@@ -198,6 +198,58 @@ func TestRotation(t *testing.T) {
 	})
 }
 
+// TestRotationInPlace: a key that takes the place of another one by the same id, or by none,
+// is found at once; forged tokens ask for keys once in ten seconds, and never where they say
+// that they are old.
+func TestRotationInPlace(t *testing.T) {
+	for _, id := range []string{"k2", ""} {
+		synctest.Test(t, func(t *testing.T) {
+			i, forger := issuertest.New(t, "https://login.example"), issuertest.New(t, "https://login.example")
+			v := verifier(t, i, nil)
+			verify := func(from *issuertest.Issuer, change issuertest.Claims) string {
+				t.Helper()
+				got, err := v.Verify(t.Context(), from.Token(from.Good(resource, change)), resource)
+				return outcome(t, got, err)
+			}
+			i.Rotate(id)
+			if got := verify(i, nil); got != "good" {
+				t.Fatal(got)
+			}
+			i.Rotate(id)
+			time.Sleep(time.Minute)
+			if got := verify(i, nil); got != "good" {
+				t.Errorf("a token with the new key %q: %s", id, got)
+			}
+			forger.Rotate(id)
+			if got := verify(forger, issuertest.Claims{"iat": time.Now().Add(-time.Hour).Unix()}); got != "invalid" {
+				t.Errorf("a forged token that is old: %s", got)
+			}
+			if n := i.Asked("/keys"); n != 2 {
+				t.Errorf("the keys were fetched %d times, of 2", n)
+			}
+			for range 20 {
+				if got := verify(forger, nil); got != "invalid" {
+					t.Fatalf("a forged token: %s", got)
+				}
+			}
+			time.Sleep(time.Minute)
+			for range 20 {
+				if got := verify(forger, nil); got != "invalid" {
+					t.Fatalf("a forged token: %s", got)
+				}
+			}
+			if n := i.Asked("/keys"); n != 3 {
+				t.Errorf("the keys were fetched %d times, of 3", n)
+			}
+			i.Refuse(503)
+			time.Sleep(time.Minute)
+			if got := verify(forger, nil); got != "invalid" {
+				t.Errorf("a forged token while the issuer is down: %s", got)
+			}
+		})
+	}
+}
+
 // Keys that are there go on working while the issuer is down, and slow issuers hold
 // nobody up who has them.
 func TestIssuerDown(t *testing.T) {

@@ -121,6 +121,21 @@ func (s *keySet) find(ctx context.Context, id, algorithm string, issued time.Tim
 	return found, nil
 }
 
+// renewed fetches the keys where those that there are may be older than a token that says it
+// was issued then, and reports whether it did: where nobody has asked for a while, so that
+// forged tokens leave the others their turns.
+func (s *keySet) renewed(ctx context.Context, issued time.Time) bool {
+	s.mu.Lock()
+	fetched := s.fetched
+	s.mu.Unlock()
+	if issued.Add(2*Leeway).Before(fetched) || s.rate.Tokens() < fetchBurst {
+		return false
+	}
+	soon, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return s.refresh(soon) == nil
+}
+
 // errTooOften is why keys are not fetched.
 var errTooOften = errors.New("it was asked for its keys too often")
 

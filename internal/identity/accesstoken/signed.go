@@ -61,19 +61,24 @@ func verifySigned(ctx context.Context, from *issuer, token string) (*Token, erro
 	if err != nil {
 		return nil, err
 	}
-	candidates, err := from.keys.find(ctx, header.KeyID, header.Algorithm, c.issued)
-	if err != nil {
-		if failed, ok := err.(*Unavailable); ok {
-			failed.Issuer = from.Name
+	for again := false; ; again = true {
+		candidates, err := from.keys.find(ctx, header.KeyID, header.Algorithm, c.issued)
+		if err != nil {
+			if failed, ok := err.(*Unavailable); ok {
+				failed.Issuer = from.Name
+			}
+			return nil, err
 		}
-		return nil, err
-	}
-	for _, key := range candidates {
-		if _, err := signed.Verify(key.Key); err == nil {
-			return good, nil
+		for _, key := range candidates {
+			if _, err := signed.Verify(key.Key); err == nil {
+				return good, nil
+			}
+		}
+		// Some issuers put another key in the place of one by the same id, or by none.
+		if again || !from.keys.renewed(ctx, c.issued) {
+			return nil, &Invalid{"was not signed by its issuer"}
 		}
 	}
-	return nil, &Invalid{"was not signed by its issuer"}
 }
 
 // checkHeader judges the header of a signed token, but for its algorithm and key.
