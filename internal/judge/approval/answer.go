@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
 	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
@@ -31,10 +32,32 @@ func Reviews(who caller.Caller) bool {
 }
 
 // Waiting returns the questions that wait and that a caller is shown, those that were
-// asked first first: at most 1,000 of all that wait are looked at.
-func (in *Inbox) Waiting(ctx context.Context, who caller.Caller) ([]Approval, error) {
-	all, err := in.List(ctx, Filter{State: Pending, Limit: 1000})
-	return slices.DeleteFunc(all, func(a Approval) bool { return !a.Shows(who) }), err
+// asked first first: at most 1,000. What is for others takes no room among them.
+func (in *Inbox) Waiting(ctx context.Context, who caller.Caller) (found []Approval, err error) {
+	if in == nil {
+		return nil, nil
+	}
+	err = in.db.Read(ctx, func(tx *store.Tx) error {
+		now, err := in.now(tx)
+		if err != nil {
+			return err
+		}
+		tools, err := waitingTools(tx, now)
+		if err != nil {
+			return err
+		}
+		of := slices.DeleteFunc(slices.Clone(tools), func(a Approval) bool { return !a.Shows(who) })
+		if len(of) == 0 {
+			return nil
+		}
+		f := Filter{State: Pending, Limit: 1000, not: who.ID}
+		if len(of) < len(tools) {
+			f.of = of
+		}
+		found, err = list(tx, f, now)
+		return err
+	})
+	return found, err
 }
 
 // An Answer is what a caller says to a question.

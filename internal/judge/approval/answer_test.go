@@ -2,7 +2,9 @@ package approval
 
 import (
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
@@ -68,5 +70,34 @@ func TestAnswer(t *testing.T) {
 	}
 	if _, err := none.Approve(t.Context(), x.ID, operator); !errors.Is(err, ErrNotFound) {
 		t.Errorf("no inbox: %v", err)
+	}
+}
+
+// TestWaitingAmongOthers: a question that a caller may answer is shown to it however many wait
+// that are others' to answer, or its own.
+func TestWaitingAmongOthers(t *testing.T) {
+	ada := caller.Caller{ID: "key-2", Grants: []string{"approve:files__*"}}
+	clock := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	b := at(t, ":memory:", &clock)
+	for n := range 1100 {
+		clock = clock.Add(time.Millisecond)
+		r := request(fmt.Sprintf(`{"n":%d}`, n))
+		r.Key.Caller, r.Key.Server, r.Key.Tool = fmt.Sprintf("other-%d", n/50), "mail", fmt.Sprintf("send_%d", n%7)
+		if n < 20 {
+			r.Key.Caller, r.Key.Server = ada.ID, "files"
+		}
+		asked(t, b, r)
+	}
+	clock = clock.Add(time.Millisecond)
+	x := asked(t, b, request(`{}`))
+	all, err := b.Waiting(t.Context(), ada)
+	if err != nil || len(all) != 1 || all[0].ID != x.ID {
+		t.Errorf("%d are shown, %v; want %s", len(all), err, x.ID)
+	}
+	for who, want := range map[string]int{"mail__*": 1000, "mail__send_0": 155, "calendar__*": 0} {
+		all, err := b.Waiting(t.Context(), caller.Caller{ID: "key-3", Grants: []string{"approve:" + who}})
+		if err != nil || len(all) != want {
+			t.Errorf("%s: %d are shown, %v; want %d", who, len(all), err, want)
+		}
 	}
 }

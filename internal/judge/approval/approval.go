@@ -304,6 +304,9 @@ type Filter struct {
 	Caller string
 	// Limit bounds the answer; zero means 100.
 	Limit int
+
+	not string     // a caller who is left out
+	of  []Approval // of these tools alone, by their servers; nil of all
 }
 
 // List returns the approvals that f chooses: those that were asked first come

@@ -162,6 +162,22 @@ func list(tx *store.Tx, f Filter, now time.Time) (found []Approval, err error) {
 	return found, err
 }
 
+// maxTools bounds the tools that are looked at for one person, of which each is two values of
+// a query.
+const maxTools = 10_000
+
+// waitingTools are the tools that questions wait for, with their servers.
+func waitingTools(tx *store.Tx, now time.Time) (all []Approval, err error) {
+	query := fmt.Sprintf("SELECT DISTINCT server, tool FROM approvals WHERE state = $1 AND expires > $2 LIMIT %d", maxTools)
+	err = tx.Rows(query, []any{string(Pending), store.Time(now)}, func(scan func(...any) error) error {
+		var a Approval
+		err := scan(&a.Server, &a.Tool)
+		all = append(all, a)
+		return err
+	})
+	return all, err
+}
+
 // listed is the query for what a filter chooses.
 func listed(f Filter, now time.Time) (query string, args []any) {
 	limit := f.Limit
@@ -194,6 +210,17 @@ func listed(f Filter, now time.Time) (query string, args []any) {
 	}
 	if f.Caller != "" {
 		add("caller = ?", f.Caller)
+	}
+	if f.not != "" {
+		add("caller <> ?", f.not)
+	}
+	if f.of != nil {
+		var tools []string
+		for _, a := range f.of {
+			args = append(args, a.Server, a.Tool)
+			tools = append(tools, fmt.Sprintf("($%d, $%d)", len(args)-1, len(args)))
+		}
+		add("(server, tool) IN (VALUES " + strings.Join(tools, ", ") + ")")
 	}
 	where := ""
 	if conditions != nil {
