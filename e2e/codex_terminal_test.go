@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// TestCodexTerminal: at a terminal Codex asks for a title beside the conversation, with the
-// person's words, for which the model gets no tools; else it would do what they say once more.
+// TestCodexTerminal: at a terminal Codex asks for a title beside the conversation, and for a recap,
+// with the person's words, for which the model gets no tools; else it would do what they say once
+// more.
 func TestCodexTerminal(t *testing.T) {
 	t.Parallel()
 	g, up, log := agentGateway(t)
@@ -36,12 +37,17 @@ func TestCodexTerminal(t *testing.T) {
 	g.until("asking for a title and for the turn", func() bool {
 		return slices.ContainsFunc(up.all(), isTitle) && slices.ContainsFunc(up.all(), func(r request) bool { return strings.Contains(r.told("tool"), `\"n\"`) })
 	})
+	term.types("/recap")
+	term.sees("summarize the current conversation")
+	term.types(enter)
+	isRecap := func(r request) bool { return strings.Contains(r.told("user"), `Conversation:\nUser: CALL`) }
+	g.until("asking for a recap", func() bool { return slices.ContainsFunc(up.all(), isRecap) })
 	if got := ran(t, log); !slices.Equal(got, []string{"echo"}) {
 		t.Errorf("of ours ran %s", got)
 	}
 	for _, r := range up.all() {
-		if isTitle(r) && len(r.Tools) > 0 {
-			t.Errorf("the model is offered %s for a title", r.names())
+		if (isTitle(r) || isRecap(r)) && len(r.Tools) > 0 {
+			t.Errorf("beside the conversation the model is offered %s: %s", r.names(), r.told("user"))
 		}
 	}
 }

@@ -331,8 +331,9 @@ func (r *Request) NamesTurn() bool { return r.turn != "" }
 
 // Beside reports whether Codex asks the request beside its conversation: for a summary, for
 // which it has no tools itself, or in a thread that it begins by itself and keeps its own MCP
-// servers from: for a title, to review whether a call may be made, to tidy its memories. Codex
-// says with each request what it is and for what the thread is (client_metadata).
+// servers from: for a title, a recap of the conversation ("system"), to review whether a call may
+// be made, to tidy its memories; or in one that answers once and makes no calls (thread/sample).
+// Codex says with each request what it is and for what the thread is (client_metadata).
 func (r *Request) Beside() bool { return r.beside }
 
 // Plans reports whether Codex is in its plan mode, in which nothing is to be changed yet. It
@@ -369,7 +370,7 @@ func (r *Request) readClient() error {
 	}
 	r.codex = true
 	switch stringOf(thread, "thread_source") {
-	case "thread_title", "guardian_review", "memory_consolidation":
+	case "thread_title", "guardian_review", "memory_consolidation", "thread_sample", "system":
 		r.beside = true
 	}
 	if stringOf(thread, "request_kind") == "compaction" {
