@@ -167,3 +167,42 @@ func TestRunning(t *testing.T) {
 		}
 	})
 }
+
+// What goes on behind a request waits for its turn to be kept once its client has left, a moment
+// for a client that stays, and no longer than it is waited for itself; nothing is left of it.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Running{}
+		ctx, leave := context.WithCancel(t.Context())
+		end := r.Mark(ctx, "a", []string{"k", "l"})
+		stays := r.Mark(t.Context(), "a", []string{"l"})
+		for _, keys := range [][]string{{"m"}, nil, {"l"}} {
+			if err := r.Await(t.Context(), "a", keys); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := r.Await(t.Context(), "b", []string{"k"}); err != nil {
+			t.Error(err)
+		}
+		leave()
+		bored, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := r.Await(bored, "a", []string{"l", "k"}); err == nil {
+			t.Error("does not wait for the turn of a client that left")
+		}
+		time.AfterFunc(time.Hour, end)
+		begin := time.Now()
+		if err := r.Await(t.Context(), "a", []string{"l", "k"}); err != nil || time.Since(begin) < time.Hour {
+			t.Errorf("%v after %s", err, time.Since(begin))
+		}
+		end()
+		stays()
+		if len(r.behind) != 0 {
+			t.Errorf("%d keys are left", len(r.behind))
+		}
+		if err := (*Running)(nil).Await(t.Context(), "a", []string{"k"}); err != nil {
+			t.Error(err)
+		}
+		(*Running)(nil).Mark(t.Context(), "a", []string{"k"})()
+	})
+}

@@ -42,8 +42,14 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	if err != nil {
 		return nil, err
 	}
-	any := len(t.Request.Known) > 0 || store != nil && (!spoke || store.Any(ctx, t.Request.Owner) || t.Request.From != "" && store.Any(ctx, t.Request.From))
-	keys, alike := t.historyKeys(h, any)
+	keyed := func() bool {
+		return len(t.Request.Known) > 0 || store != nil && (!spoke || store.Any(ctx, t.Request.Owner) || t.Request.From != "" && store.Any(ctx, t.Request.From))
+	}
+	keys, alike := t.historyKeys(h, keyed() || store != nil && t.Running != nil && t.Request.Identified)
+	if err := t.follow(ctx, h); err != nil {
+		return nil, err
+	}
+	any := keyed() // of what it has waited for, too
 	renewed := !t.Request.Retried && !t.Request.Again
 	if !renewed {
 		keys = append(keys, requestKey(t.Request.Digest))
@@ -79,6 +85,36 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	}
 	h.know(t.Request.Known, append(keys, alike...))
 	return h, nil
+}
+
+// follow waits for what was done for requests in whose histories this one goes on and whose
+// clients have left: a person says something while a tool runs, and an agent breaks off and asks
+// again at once, before the server of the tool is told. The model would make the call once more.
+func (t *Thread) follow(ctx context.Context, h *history) error {
+	last := len(h.messages) - 1
+	var before []string
+	for i, keys := range h.broken {
+		if i < last {
+			before = append(before, keys...)
+		}
+	}
+	for _, borders := range h.within {
+		for _, b := range borders {
+			before = append(before, b.keys...)
+		}
+	}
+	for _, owner := range []string{t.Request.Owner, t.Request.From} {
+		if err := t.Running.Await(ctx, owner, before); err != nil {
+			return err
+		}
+	}
+	own := last
+	if own > 0 && h.keys[own] != nil {
+		own-- // it asks for the rest of that answer
+	}
+	end, kept := t.finished, t.Running.Mark(ctx, t.Request.Owner, slices.Concat(h.broken[own], h.ends))
+	t.finished = func() { end(); kept() }
+	return nil
 }
 
 // branch finds turns that are not known of this conversation in the one that it was branched
