@@ -184,6 +184,37 @@ func (d *Dialogue) Unanswered(c *memory.Call) json.RawMessage {
 	return tools[0]
 }
 
+// Writes reports whether a call of a round that is to be made may change something.
+func (r *Round) Writes() bool {
+	return slices.ContainsFunc(r.Run, func(run dragoman.Call) bool {
+		return run.Problem == nil && run.Tool != nil && run.Tool.Effect() != dragoman.ReadOnly
+	})
+}
+
+// Begun returns a round whose calls of ours are about to be made as it stands in the history if
+// nobody ever learns what becomes of them. Calls of the client's are left out.
+func (d *Dialogue) Begun(round *Round) []json.RawMessage {
+	var answers []Answer
+	for _, run := range round.Run {
+		res := dragoman.Result{Problem: run.Problem}
+		if run.Problem == nil {
+			res.Problem = &dragoman.Problem{Code: dragoman.CodeUnknownOutcome, Message: "The call was interrupted and may or may not have taken effect: check before you repeat it."}
+		}
+		answers = append(answers, Answer{ID: run.ID, Message: d.shape(run.Tool).Message(run, res)})
+	}
+	tools, _ := Messages(d.wire(), answers)
+	m := *round.Message
+	m.Calls = nil
+	for i, run := range round.Run {
+		if n := slices.IndexFunc(round.Message.Calls, func(c memory.Call) bool { return c.Ours() && c.ID == run.ID }); n >= 0 {
+			call := round.Message.Calls[n]
+			call.Result = tools[i]
+			m.Calls = append(m.Calls, call)
+		}
+	}
+	return Documents(&m)
+}
+
 // Documents returns a message with its calls, their results and what follows them,
 // as they stand in the history.
 func Documents(m *memory.Message) []json.RawMessage {

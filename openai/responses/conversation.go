@@ -223,6 +223,7 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 		return nil, c.finish(ctx)
 	}
 	c.pending = round
+	c.thread.KeepBegun(ctx, round, c.text())
 	c.announce()
 	return round.Run, c.out.Flush()
 }

@@ -1,10 +1,12 @@
 package responses
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakeresponses"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
 )
 
 // begunTurn asks as Codex does, which keeps the messages of an answer that broke off and asks
@@ -119,5 +121,33 @@ func TestAgainWithAllOfTheHistory(t *testing.T) {
 	p.say(body+`"input":[{"role":"user","content":"Save it."},{"role":"assistant","content":"Yes?"},`+goOn+`]}`, spoken("Saved."))
 	if m := p.messages(); len(p.ran) > 0 || strings.Count(m, `"role":"tool"`) != 1 {
 		t.Errorf("ran %v, and the model is told %s", p.ran, m)
+	}
+}
+
+// An earlyMemory counts what is kept before a tool has run.
+type earlyMemory struct {
+	memory.Store
+	*player
+	early int
+}
+
+func (m *earlyMemory) Keep(ctx context.Context, owner string, keys []string, turn *memory.Turn) error {
+	m.mu.Lock()
+	if len(m.ran) == 0 && turn.Wrote {
+		m.early++
+	}
+	m.mu.Unlock()
+	return m.Store.Keep(ctx, owner, keys, turn)
+}
+
+// TestKeptBeforeItRuns: that a call of ours may have been made is kept before it is, since the
+// process may die of it and Codex asks again.
+func TestKeptBeforeItRuns(t *testing.T) {
+	p := newPlayer(t)
+	kept := &earlyMemory{Store: p.memory, player: p}
+	p.memory, p.retried = kept, true
+	p.say(begunTurn("1", ""), called("files__save", oslo), spoken("Saved."))
+	if len(p.ran) != 1 || kept.early != 1 {
+		t.Errorf("ran %v, %d times something was kept before", p.ran, kept.early)
 	}
 }

@@ -111,6 +111,7 @@ type Thread struct {
 	begun    *beginning      // what was said and done in the same turn before the request; nil for nothing
 	wrote    bool            // an earlier request of this turn may have changed something
 	ended    bool            // KeepFinal was called
+	doubted  bool            // KeepBegun has kept calls as if nobody knew what becomes of them
 	finished func()          // lets a retry of this request go on; nil until Restore
 	first    json.RawMessage // the first of the client's messages as it came; in that of Request the guide may stand
 }

@@ -158,6 +158,20 @@ func (t *Thread) Remember(end End) {
 	}
 }
 
+// KeepBegun records, before the calls of a round are made, that they may have been, with what was
+// done before: should this process die, the client sends its request again, and none of it is done
+// once more. seen is the text that the client has seen. It is done for clients that say of which
+// turn a request is, since that they send it again shows.
+func (t *Thread) KeepBegun(ctx context.Context, round *model.Round, seen string) {
+	if t.Memory == nil || !t.Request.Retried || !t.Dialogue.Wrote && !round.Writes() {
+		return
+	}
+	t.doubted = true
+	turn := t.turn(seen)
+	turn.Hidden, turn.Wrote = append(t.Dialogue.Hidden(), t.Dialogue.Begun(round)...), true
+	t.keep(ctx, []string{requestKey(t.Request.Digest)}, turn)
+}
+
 // keepBroken records what was done for a request whose answer broke off, for a client that goes
 // on without it: a person stopped it, and says something else. The visible history ends with the
 // client's own message, which others may begin with, too: it has to be named whose it is, and what
@@ -248,7 +262,7 @@ func (t *Thread) unclaimed(ctx context.Context, keys []string, turn *memory.Turn
 // dropped: a request like it is then a new one, and only one that came while this
 // one ran still waits for what it did.
 func (t *Thread) request(end End, answered bool) *memory.Turn {
-	if !t.Dialogue.Wrote {
+	if !t.Dialogue.Wrote && !t.doubted {
 		return nil
 	}
 	turn := t.turn(end.Seen)

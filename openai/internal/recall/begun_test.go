@@ -1,0 +1,71 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// TestKeepBegun: a process dies while a call runs, or behind it, and its client sends the request
+// again to another one. The call is not made once more, and the model reads that nobody knows what
+// became of it. Where the request ended that is known, also of a call that was not made after all;
+// a client that does not say that it comes again is not taken for one.
+func TestKeepBegun(t *testing.T) {
+	const unknown, known = "may or may not have taken effect", "It was not made."
+	for _, tt := range []struct {
+		name                   string
+		retries, ends, readsIt bool
+		want                   string
+	}{
+		{"dies", true, false, false, unknown},
+		{"ends", true, true, false, known},
+		{"dies while it reads", true, false, true, ""},
+		{"says nothing of itself", false, false, false, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			kept := &memory.Memory{}
+			thread := func() *Thread {
+				return &Thread{
+					Request:  Request{Owner: "alice", Identified: true, Retried: tt.retries, Digest: "d", Messages: []json.RawMessage{json.RawMessage(`{"role":"user","content":"Save it."}`)}},
+					Memory:   kept,
+					Running:  &memory.Running{},
+					Dialogue: &model.Dialogue{Client: &model.Client{}, Request: model.Request{Object: &rawjson.Object{}}},
+				}
+			}
+			first := thread()
+			if err := first.Restore(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			tool := &dragoman.Tool{Name: "save"}
+			if tt.readsIt {
+				tool.Declared = dragoman.ReadOnly
+			}
+			call := memory.Call{ID: "1", Raw: json.RawMessage(`{"id":"1","type":"function","function":{"name":"save","arguments":"{}"}}`)}
+			theirs := memory.Call{ID: "2", Client: "2", Raw: json.RawMessage(`{"id":"2","type":"function","function":{"name":"theirs","arguments":"{}"}}`)}
+			first.KeepBegun(t.Context(), &model.Round{
+				Message: &memory.Message{Message: json.RawMessage(`{"role":"assistant","content":null}`), Calls: []memory.Call{call, theirs}},
+				Run:     []dragoman.Call{{ID: "1", Tool: tool}},
+			}, "")
+			if tt.ends {
+				call.Result = json.RawMessage(`{"role":"tool","tool_call_id":"1","content":"` + known + `"}`)
+				first.Dialogue.AddHidden(model.Documents(&memory.Message{Message: json.RawMessage(`{"role":"assistant","content":null}`), Calls: []memory.Call{call}})...)
+				first.Remember(End{Err: context.Canceled})
+			}
+			again := thread()
+			if err := again.Restore(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			sent := fmt.Sprintf("%s", again.Dialogue.History())
+			if strings.Contains(sent, unknown) != (tt.want == unknown) || strings.Contains(sent, known) != (tt.want == known) || strings.Contains(sent, "theirs") {
+				t.Errorf("the model is told %s", sent)
+			}
+		})
+	}
+}
