@@ -69,3 +69,33 @@ func TestKeepBegun(t *testing.T) {
 		})
 	}
 }
+
+// TestKeepBegunBehindAText: the same where the model said something beside the call, which the
+// client keeps and sends behind its message, and where a person goes on with something else.
+func TestKeepBegunBehindAText(t *testing.T) {
+	const task = `{"role":"user","content":"Save it."}`
+	for _, behind := range []string{`{"role":"assistant","content":"I save."}`, `{"role":"user","content":"Are you there?"}`} {
+		kept := &memory.Memory{}
+		thread := func(digest string, messages ...string) *Thread {
+			thread := &Thread{
+				Request: Request{Owner: "alice", Identified: true, Retried: true, Joins: true, Digest: digest}, Memory: kept,
+				Dialogue: &model.Dialogue{Client: &model.Client{}, Request: model.Request{Object: &rawjson.Object{}}},
+			}
+			for _, m := range messages {
+				thread.Request.Messages = append(thread.Request.Messages, json.RawMessage(m))
+			}
+			if err := thread.Restore(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return thread
+		}
+		thread("d", task).KeepBegun(t.Context(), &model.Round{
+			Message: &memory.Message{Message: json.RawMessage(`{"role":"assistant","content":"I save."}`), Calls: []memory.Call{{ID: "1", Raw: json.RawMessage(`{"id":"1","type":"function","function":{"name":"save","arguments":"{}"}}`)}}},
+			Run:     []dragoman.Call{{ID: "1", Tool: &dragoman.Tool{Name: "save"}}},
+		}, "I save.")
+		sent := fmt.Sprintf("%s", thread("e", task, behind).Dialogue.History())
+		if strings.Count(sent, "may or may not have taken effect") != 1 || strings.Count(sent, "I save.") != 1 {
+			t.Errorf("behind %s the model is told %s", behind, sent)
+		}
+	}
+}

@@ -169,7 +169,11 @@ func (t *Thread) KeepBegun(ctx context.Context, round *model.Round, seen string)
 	t.doubted = true
 	turn := t.turn(seen)
 	turn.Hidden, turn.Wrote = append(t.Dialogue.Hidden(), t.Dialogue.Begun(round)...), true
-	t.keep(ctx, []string{requestKey(t.Request.Digest)}, turn)
+	keys := []string{requestKey(t.Request.Digest)}
+	if t.begun == nil { // else what was begun is kept under them
+		keys = append(keys, t.brokenOffKeys()...)
+	}
+	t.keep(ctx, keys, turn)
 }
 
 // keepBroken records what was done for a request whose answer broke off, for a client that goes
@@ -181,9 +185,8 @@ func (t *Thread) keepBroken(ctx context.Context, end End, answered bool) {
 	if end.Err == nil || t.Request.Shown || t.begun != nil && end.Seen == "" { // of that one its client knows no more than before
 		return
 	}
-	d := t.digestOf(t.asked())
-	defer d.free()
-	if !t.named(d) {
+	keys := t.brokenOffKeys()
+	if keys == nil {
 		return
 	}
 	seen := end.Seen
@@ -196,7 +199,18 @@ func (t *Thread) keepBroken(ctx context.Context, end End, answered bool) {
 		open.Calls = slices.DeleteFunc(slices.Clone(open.Calls), func(call memory.Call) bool { return !call.Ours() || call.Result == nil })
 		turn.Hidden = append(slices.Clip(turn.Hidden), model.Documents(&open)...)
 	}
-	t.keep(ctx, t.prefixKeys(t.brokenKeys(), d), turn)
+	t.keep(ctx, keys, turn)
+}
+
+// brokenOffKeys returns the keys under which the turn is kept where its answer breaks off; nil
+// where nothing says whose conversation it is.
+func (t *Thread) brokenOffKeys() []string {
+	d := t.digestOf(t.asked())
+	defer d.free()
+	if !t.named(d) {
+		return nil
+	}
+	return t.prefixKeys(t.brokenKeys(), d)
 }
 
 // KeepFinal records a turn that has ended well for the next one. Remember does so where
