@@ -39,7 +39,8 @@ func (r *Request) later(function, name string) {
 
 // withholdDeferred takes out of the tools those that nothing has loaded yet. It is for clients
 // whose conversation does: to others, whose tools Anthropic's search would load, all of them are
-// offered.
+// offered. Claude Code sends one in place of all, and tells the model the names of those that it
+// means, so that a call of a tool that nobody knows here may be of one of them.
 func (r *Request) withholdDeferred() {
 	if r.searches || len(r.deferred) == 0 {
 		return
@@ -50,6 +51,7 @@ func (r *Request) withholdDeferred() {
 		if !referred[d.name] {
 			withheld[d.at] = true
 			delete(r.names, d.function)
+			r.withholds = true
 		}
 	}
 	kept := make([]json.RawMessage, 0, len(r.tools))

@@ -36,17 +36,18 @@ type Request struct {
 	system   []block
 	turns    []turn
 
-	tools    []json.RawMessage     // the client's own, as functions
-	names    map[string]bool       // of those
-	families map[string]familyTool // and of those, members of a family
-	choice   model.Choice
-	oneCall  bool
-	off      map[serverTool]bool // tools of servers that the request turns off
-	listed   map[string]bool     // servers whose tools the client knows
-	changes  []change            // of the tools, in the order of the conversation
-	brought  map[string]bool     // names of those that the conversation has added
-	deferred []deferred          // those of tools that are to be loaded later
-	searches bool                // a search of Anthropic's may load those
+	tools     []json.RawMessage     // the client's own, as functions
+	names     map[string]bool       // of those
+	families  map[string]familyTool // and of those, members of a family
+	choice    model.Choice
+	oneCall   bool
+	off       map[serverTool]bool // tools of servers that the request turns off
+	listed    map[string]bool     // servers whose tools the client knows
+	changes   []change            // of the tools, in the order of the conversation
+	brought   map[string]bool     // names of those that the conversation has added
+	deferred  []deferred          // those of tools that are to be loaded later
+	withholds bool                // some of those are not there yet
+	searches  bool                // a search of Anthropic's may load those
 
 	stops   []string
 	format  json.RawMessage // response_format; nil for none

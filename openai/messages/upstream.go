@@ -73,7 +73,7 @@ func (r *Request) chat(d *dialect.Dialect) model.Request {
 		o.Set("stream_options", json.RawMessage(`{"include_usage":true}`))
 	}
 	return model.Request{
-		Object: o, Tools: r.tools, Names: r.names, Choice: r.choice, OneCall: r.oneCall, Asked: len(r.Servers) > 0,
+		Object: o, Tools: r.tools, Names: r.names, Withholds: r.withholds, Choice: r.choice, OneCall: r.oneCall, Asked: len(r.Servers) > 0,
 		Deferred: len(r.Servers) > 0 && !slices.ContainsFunc(r.Servers, func(c model.ServerChoice) bool { return !c.DeferLoading }),
 	}
 }

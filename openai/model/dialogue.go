@@ -25,6 +25,9 @@ type Request struct {
 	// Tools are the client's own tools, and Names the names of those.
 	Tools []json.RawMessage
 	Names map[string]bool
+	// Withholds reports that the client has further tools, of which it has told the model by
+	// name alone: it answers calls of them, and knows how.
+	Withholds bool
 	// Choice is the client's tool_choice.
 	Choice Choice
 	// OneCall reports that a message may have one call only.

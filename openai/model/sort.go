@@ -66,8 +66,8 @@ func (d *Dialogue) owner(call *Call) (ours bool, name string) {
 		}
 	}
 	// Of a client's own request not all tools are known: some are in a prompt or in a
-	// conversation that the upstream keeps.
-	return d.Request.Native == nil, call.Name
+	// conversation that the upstream keeps. Nor are those that a client withholds.
+	return d.Request.Native == nil && !d.Request.Withholds, call.Name
 }
 
 // decode returns a call of ours as it is to run, and its name and arguments as they
