@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
@@ -400,5 +402,64 @@ func TestIdempotencyKeyOfProcesses(t *testing.T) {
 		if status, _, again := send(there, bob, r[0]); status != 200 || again {
 			t.Errorf("%s, another caller: %d, given before: %v", name, status, again)
 		}
+	}
+}
+
+// TestTurnsOfAgentsAreClaimed: a request of a turn of Claude Code's whose first run died with
+// its process, after it may have changed something, is refused at another one, and not run
+// again; what comes next is answered, and a turn that came to its end leaves nothing.
+func TestTurnsOfAgentsAreClaimed(t *testing.T) {
+	s := gatedBy(t, func(f *config.File) { f.Policy = []policy.Rule{{Allow: []string{"*"}}} })
+	ann, _ := s.key("ann of turns")
+	there := s.beside(t)
+	send := func(ctx context.Context, at *gatedGateway, model, prompt string) (int, string) {
+		body := `{"model":"` + model + `","max_tokens":99,"context_management":{},"messages":[{"role":"user","content":"CALL create_record {\"table\":\"people\",\"data\":{\"name\":\"Ada\"}}\nTHEN\nSAY Made."}]}`
+		req, err := http.NewRequestWithContext(ctx, "POST", at.url+"/v1/messages", strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return 0, ""
+		}
+		for name, value := range map[string]string{"Authorization": "Bearer " + ann, "X-Claude-Code-Session-Id": "s", "X-Claude-Code-Request-Class": "main", "X-Claude-Code-Prompt-Id": prompt} {
+			req.Header.Set(name, value)
+		}
+		client := &http.Client{Transport: &http.Transport{}}
+		defer client.CloseIdleConnections()
+		res, err := client.Do(req)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			return 0, err.Error()
+		}
+		return res.StatusCode, string(b)
+	}
+	claims := func() (n int) {
+		if err := s.ledger.DB.Read(t.Context(), func(tx *store.Tx) error { return tx.Row("SELECT count(*) FROM claims", nil, &n) }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if status, body := send(t.Context(), s, "rehearsal", "whole"); status != 200 || !strings.Contains(body, "Made.") || claims() != 0 {
+		t.Fatalf("%d %s, and %d claims", status, body, claims())
+	}
+	ctx, die := context.WithCancel(t.Context())
+	var first sync.WaitGroup
+	defer first.Wait()
+	defer die()
+	first.Go(func() { send(ctx, s, "rehearsal:slow", "cut") })
+	eventually(t, "the call is claimed", func() bool { return claims() == 1 })
+	if err := s.ledger.DB.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec("UPDATE claims SET lease = 1")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := send(t.Context(), there, "rehearsal", "cut"); status != http.StatusConflict || !strings.Contains(body, "ran before") {
+		t.Errorf("at another process: %d %s", status, body)
+	}
+	if status, body := send(t.Context(), there, "rehearsal", "next"); status != 200 || !strings.Contains(body, "Made.") {
+		t.Errorf("the next prompt: %d %s", status, body)
 	}
 }

@@ -92,6 +92,9 @@ type about struct {
 	approves bool
 	// beside names the agent that asks it beside its conversation; empty for none.
 	beside string
+	// claim names the turn that it is part of, of whose requests one runs at a time; empty for
+	// none.
+	claim string
 	// turn says that it names its turn, so that no two requests are the same: one that
 	// is, is one sent again.
 	turn bool
@@ -136,6 +139,11 @@ func (a *API) answer(on wire, w http.ResponseWriter, r *http.Request, who caller
 	if q, ok := request.(responsesAsking); ok && q.Background {
 		return a.background(w, r, who, q.Request, run)
 	}
+	end, err := a.hold(r, request.about(), who, run)
+	if err != nil {
+		return err
+	}
+	defer end()
 	leave, err := a.admit(r.Context(), who, policy.Model, request.about().model)
 	if err != nil {
 		return err

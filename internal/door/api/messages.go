@@ -111,7 +111,7 @@ func besideByClass(r *http.Request) bool {
 }
 
 func (m messagesAsking) about() about {
-	said := about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, search: m.Search, withhold: m.Withhold(), reads: m.Plans(), searches: m.search, turn: m.turn != ""}
+	said := about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, search: m.Search, withhold: m.Withhold(), reads: m.Plans(), searches: m.search, turn: m.turn != "", claim: m.turn}
 	if m.beside {
 		said.beside = "Claude Code"
 	}

@@ -52,10 +52,8 @@ func (a *API) onceOnly(route onceRoute) func(http.ResponseWriter, *http.Request,
 		}
 		r = r.WithContext(r.Context())
 		r.Body, r.ContentLength = door.ReadAgain(body), int64(len(body))
-		key := idempotency.Key{Owner: who.ID, Name: name, Print: fingerprint(r, body)}
-		if a.clientCredentials() { // then nobody knows callers apart but by these
-			key.Apart = upstream.Credentials(r.Header)
-		}
+		key := a.keyOf(r, who, name)
+		key.Print = fingerprint(r, body)
 		err = a.State.once.Serve(w, r, key, func(w http.ResponseWriter, r *http.Request, run *idempotency.Run) { route(w, r, who, run) })
 		switch {
 		case errors.Is(err, idempotency.ErrOther):
@@ -71,6 +69,29 @@ func (a *API) onceOnly(route onceRoute) func(http.ResponseWriter, *http.Request,
 			a.fail(w, r, fmt.Errorf("looking for the answer of an Idempotency-Key: %w", err))
 		}
 	}
+}
+
+// keyOf returns the key of a name that is a caller's own.
+func (a *API) keyOf(r *http.Request, who caller.Caller, name string) idempotency.Key {
+	key := idempotency.Key{Owner: who.ID, Name: name}
+	if a.clientCredentials() { // then nobody knows callers apart but by these
+		key.Apart = upstream.Credentials(r.Header)
+	}
+	return key
+}
+
+// hold claims the turn of an agent's that a request is part of, where it names that: one that
+// comes again waits for the first at whichever process that is, and is known to have run where
+// that process died. Until end is called, and where a request has a key of its own.
+func (a *API) hold(r *http.Request, said about, who caller.Caller, run *idempotency.Run) (end func(), err error) {
+	if said.claim == "" || run.Claim != nil {
+		return func() {}, nil
+	}
+	end, err = a.State.once.Hold(r.Context(), a.keyOf(r, who, "turn\x00"+said.claim), run)
+	if errors.Is(err, idempotency.ErrRunning) {
+		err = inProgress(err)
+	}
+	return end, err
 }
 
 // claiming returns how a request is claimed by what it is about to change; nil where it
@@ -92,7 +113,7 @@ func claiming(run *idempotency.Run) func(*store.Tx) error {
 func inProgress(err error) error {
 	return &model.Error{
 		Status: http.StatusConflict, Type: model.TypeInvalidRequest, Code: codeInProgress, Err: err,
-		Message: "A request with this Idempotency-Key runs at another process of this gateway. Send it again later: it then gets the answer of the first.",
+		Message: "A request with this Idempotency-Key, or of this turn, runs at another process of this gateway. Send it again later: it then gets the answer of the first.",
 		Header:  http.Header{"Retry-After": {"5"}},
 	}
 }

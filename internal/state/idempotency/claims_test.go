@@ -342,3 +342,47 @@ func TestAnswersAreNotReadable(t *testing.T) {
 		}
 	}
 }
+
+// TestHold: a request without a key of its own waits for one of the same name at another
+// process, knows of one that died, and nothing of one that came to its end.
+func TestHold(t *testing.T) {
+	here, there := two(t)
+	turn := Key{Owner: "a", Name: "turn"}
+	hold := func(s *Requests) (*Run, func()) {
+		t.Helper()
+		run := &Run{}
+		end, err := s.Hold(t.Context(), turn, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run, end
+	}
+	write := func(s *Requests, run *Run) error { return s.claims.db.Write(t.Context(), run.Claim) }
+
+	first, end := hold(here)
+	if err := write(here, first); err != nil {
+		t.Fatal(err)
+	}
+	there.claims.wait = time.Millisecond
+	if _, err := there.Hold(t.Context(), turn, &Run{}); !errors.Is(err, ErrRunning) {
+		t.Errorf("it runs: %v", err)
+	}
+	end()
+	second, end := hold(there)
+	if second.Again {
+		t.Error("it has run before, although the first came to its end")
+	}
+	if err := write(there, second); err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	if err := here.claims.db.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Exec("UPDATE claims SET lease = 1"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // one that is refused takes nothing away
+		third, end := hold(here)
+		if end(); !third.Again {
+			t.Error("nobody knows of the one that died")
+		}
+	}
+}

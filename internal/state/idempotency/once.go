@@ -241,18 +241,44 @@ func (s *Requests) claimed(f *flight, key Key, run *Run) func(Key, *Run, *answer
 		f.beat(errors.Is(err, ErrRunning))
 		return err
 	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(f.ctx))
+	end := s.live(f.ctx, h)
+	return func(_ Key, run *Run, a *answer) { end(a, run.Changed) }
+}
+
+// live tells others that a request still runs, until end is called with what became of it.
+func (s *Requests) live(ctx context.Context, h *holding) (end func(a *answer, changed bool)) {
+	ctx = context.WithoutCancel(ctx)
+	alive, stop := context.WithCancel(ctx)
 	var living sync.WaitGroup
-	living.Go(func() { h.live(ctx) })
-	return func(_ Key, run *Run, a *answer) {
+	living.Go(func() { h.live(alive) })
+	return func(a *answer, changed bool) {
 		stop()
 		living.Wait()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), patience)
+		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		if err := h.end(ctx, a, run.Changed); err != nil {
-			s.log.Error("what became of a request with an Idempotency-Key was not written down", "error", err)
+		if err := h.end(ctx, a, changed); err != nil {
+			s.log.Error("what became of a request that is claimed was not written down", "error", err)
 		}
 	}
+}
+
+// Hold claims a key for a request that comes with none, and whose handler knows by itself what
+// the one before it did. It waits a while for one that runs elsewhere: then it is [ErrRunning].
+// Of one that came to its end nothing is known here; one that died, and may have changed
+// something, is told in run. The print of the key does not count.
+func (s *Requests) Hold(ctx context.Context, key Key, run *Run) (end func(), err error) {
+	if s.claims == nil {
+		return func() {}, nil
+	}
+	found, err := s.claims.await(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	run.Again = found != nil
+	h := s.claims.begin(key, run.Again)
+	run.Claim = h.claim
+	let := s.live(ctx, h)
+	return func() { let(nil, false) }, nil
 }
 
 // give waits for the answer of another process that was quicker, and gives that; where none
