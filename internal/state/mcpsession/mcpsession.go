@@ -31,6 +31,9 @@ const (
 	listening = 24 * time.Hour
 	// slack is how much later than its own time a change may be seen.
 	slack = 15 * time.Second
+	// pause is how long nothing is looked for after a look, which reads all that was written
+	// within slack: many clients that come or go at once each write something.
+	pause = store.LookEvery / 2
 )
 
 // Sessions are those of the clients of all replicas on a store. Make it with [New]; it is
@@ -96,7 +99,7 @@ func (s *Sessions) read(tx *store.Tx, owner, session string) (note []byte, err e
 func place(session string) string { return "mcp session " + session }
 
 // Change writes down what change makes of what is written down about a session, and
-// returns it. It may run change more than once. The other replicas read it within a second.
+// returns it. It may run change more than once. The other replicas read it within two seconds.
 // What is not to last is kept for a day.
 func (s *Sessions) Change(ctx context.Context, owner, session string, change func(note []byte) (changed []byte, lasts bool)) (note []byte, err error) {
 	owner = store.Owner(owner)
@@ -175,6 +178,11 @@ func (s *Sessions) Watch(ctx context.Context, log *slog.Logger, told func(sessio
 			since = last
 			for _, n := range notes {
 				told(n.session, n.note)
+			}
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return
 			}
 		}
 		said = err != nil

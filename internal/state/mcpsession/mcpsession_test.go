@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -115,6 +116,34 @@ func TestSessionNotes(t *testing.T) {
 		case <-timeout:
 			t.Fatal("the other replica is not told")
 		}
+	}
+}
+
+// TestSessionNotesOfMany: clients that come or go at once are not each looked for among all
+// the others.
+func TestSessionNotesOfMany(t *testing.T) {
+	s, _, _ := two(t)
+	const many = 300
+	last := strconv.Itoa(many - 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	began, told, watched := time.Now(), 0, make(chan struct{})
+	go func() {
+		defer close(watched)
+		s.Watch(ctx, slog.New(slog.DiscardHandler), func(session string, _ []byte) {
+			if told++; session == last {
+				cancel()
+			}
+		})
+	}()
+	for i := range many {
+		if _, err := s.Change(t.Context(), "ann", strconv.Itoa(i), func([]byte) ([]byte, bool) { return []byte("x"), false }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-watched
+	if looks := 2 + int(time.Since(began)/pause); told > many*looks {
+		t.Errorf("%d were told of %d times, in %s", many, told, time.Since(began))
 	}
 }
 
