@@ -40,3 +40,23 @@ func TestConsoleKeepsWhatWasWritten(t *testing.T) {
 	say("SAY third\n")
 	b.becomes("the next answer", `!document.querySelector("#send").disabled && `+answers+` === "first,third"`)
 }
+
+// TestConsoleSignOutLeavesNothing: who signs out on one page does so on all of them, also where
+// they wrote something: what is on those is not for who comes to the browser next.
+func TestConsoleSignOutLeavesNothing(t *testing.T) {
+	g := start(t, nil, nil, withoutServers).ready()
+	b := browse(t, g)
+	b.signIn()
+	b.open("/console/playground")
+	b.becomes("its script", `document.querySelector("#curl").textContent !== ""`)
+	do(b, "writing", chromedp.SendKeys(chromedp.CSS("#message"), "SAY only yours\n"))
+	b.becomes("the answer", `[...document.querySelectorAll(".turn.model")].map((e) => e.textContent).join() === "only yours"`)
+
+	ctx, closes := chromedp.NewContext(b.ctx)
+	t.Cleanup(closes)
+	other := &browser{t, ctx, g}
+	other.open("/console/live")
+	do(other, "signing out", chromedp.Click(chromedp.CSS("form.who button")))
+	other.becomes("the page to sign in", `document.querySelector("#sign-in") !== null`)
+	b.becomes("the page to sign in", `document.querySelector("#sign-in") !== null && !document.body.textContent.includes("only yours")`)
+}

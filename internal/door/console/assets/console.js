@@ -131,17 +131,21 @@ if (address) {
   let leave; // ends it
   let last; // what was told last
   // What the reader wrote and nobody has is on this page alone: a message, arguments, a
-  // reason, a conversation of the playground. It stays when the session ends.
+  // reason, a conversation of the playground. It stays when the session ends, unless its
+  // reader has signed out: somebody else may sit there next.
   let wrote = false;
   document.addEventListener("input", (e) => {
     wrote ||= e.target.matches("textarea") || e.target.form?.method === "post";
   });
+  let leaving; // the channel by which pages hear of that
+  let left = false;
+  $("form.who").addEventListener("submit", () => leaving.postMessage(true));
   const over = $("#over");
   const news = (told) => {
     const { calls, held, live } = told;
     if (told.over) {
       last = undefined;
-      if (wrote || $(".turn")) over.hidden = false;
+      if (!left && (wrote || $(".turn"))) over.hidden = false;
       else renew(); // to sign in again
       return;
     }
@@ -229,6 +233,8 @@ if (address) {
     lead({ steal: true });
   };
   const come = () => {
+    leaving = new BroadcastChannel(`sign-out ${document.body.dataset.who}`);
+    leaving.addEventListener("message", () => (left = true));
     channel = new BroadcastChannel(room);
     channel.addEventListener("message", (e) => {
       if (!e.data.ask) news(e.data);
@@ -247,6 +253,7 @@ if (address) {
     turn?.abort();
     leave?.();
     leading = undefined;
+    leaving.close();
     channel.close();
   });
   addEventListener("pageshow", (e) => e.persisted && come());
