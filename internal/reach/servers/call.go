@@ -124,7 +124,7 @@ func (c *connection) attempt(ctx context.Context, call dragoman.Call) (dragoman.
 		if !again {
 			c.retries.Sent()
 		}
-		heard := client.Heard()
+		began, heard := time.Now(), client.Heard()
 		res, err := client.Call(ctx, call)
 		if err != nil {
 			return res, err
@@ -135,7 +135,7 @@ func (c *connection) attempt(ctx context.Context, call dragoman.Call) (dragoman.
 		}
 		res.Problem = c.masked(c.worded(res.Problem))
 		if res.Problem.Code == dragoman.CodeTimeout || res.Problem.Code == dragoman.CodeUnknownOutcome || lost(res.Problem) {
-			c.doubted(!lost(res.Problem) && client.Heard() == heard)
+			c.doubted(!lost(res.Problem) && time.Since(began) >= c.config.Timeout && client.Heard() == heard)
 		}
 		if again || !repeatable(&call, &res) || !lost(res.Problem) && !c.retries.Spend() {
 			return res, nil

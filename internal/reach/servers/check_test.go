@@ -161,6 +161,31 @@ func TestSlowServerIsLeftAlone(t *testing.T) {
 	})
 }
 
+// A server that does one thing at a time is left alone with a call, too, when somebody goes on
+// with another one that has ended long ago: that one had no time in which it was silent.
+func TestLateAnswersBreakNoCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakemcp.New(fakemcp.Config{
+			Era: fakemcp.LegacyOnly, Tools: []fakemcp.Tool{{Name: "slow", Delay: 50 * time.Second}},
+			Faults: []fakemcp.Fault{{Kind: fakemcp.Hang, Method: "ping"}},
+		})
+		s := open(t, nil, builtin(piped(fake)))
+		settle(t, s)
+		var calls sync.WaitGroup
+		calls.Go(func() {
+			if outcome, res := try(t, s, "slow"); outcome != "ok" {
+				t.Errorf("the call came to %s: %v", outcome, res.Problem)
+			}
+		})
+		synctest.Wait()
+		late, err := s.Call(t.Context(), dragoman.Call{Tool: list(t, s)["slow"], Answers: &dragoman.Answers{State: []byte("parked")}})
+		if err != nil || late.Problem == nil || late.Problem.Code != dragoman.CodeUnknownOutcome {
+			t.Errorf("the late answers came to %v, %v", late.Problem, err)
+		}
+		calls.Wait()
+	})
+}
+
 // A server that is busy with a call is not asked whether it is there.
 func TestBusyServerIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
