@@ -59,6 +59,7 @@ type Request struct {
 	resolved  bool            // items were put in the place of those that name them
 
 	turn   string // what client_metadata says that the request is part of; empty for nothing
+	window string // the window that Codex says its history is of: it begins another with each summary
 	beside bool   // see [Request.Beside]
 	codex  bool   // client_metadata is that of Codex
 
@@ -369,6 +370,7 @@ func (r *Request) readClient() error {
 		return nil
 	}
 	r.codex = true
+	r.window = stringOf(thread, "context_window_id")
 	switch stringOf(thread, "thread_source") {
 	case "thread_title", "guardian_review", "memory_consolidation", "thread_sample", "system":
 		r.beside = true

@@ -151,3 +151,40 @@ func TestKeptBeforeItRuns(t *testing.T) {
 		t.Errorf("ran %v, %d times something was kept before", p.ran, kept.early)
 	}
 }
+
+// TestSummaryInTheMiddleOfATurn: in the middle of a turn Codex asks for a summary, and goes on with
+// its person's message and that alone, in another window. What tools of ours said before is in the
+// summary, and not put back beside it, nor told to be unknown: where it is long, Codex would ask for
+// one summary after the other. A turn that broke off is put back in its window, and in no other.
+func TestSummaryInTheMiddleOfATurn(t *testing.T) {
+	within := func(body, window string) string {
+		return strings.Replace(body, `"x-codex-turn-metadata":"{}"`, `"x-codex-turn-metadata":"{\"context_window_id\":\"`+window+`\"}"`, 1)
+	}
+	const summary = `,{"role":"user","content":"A summary."}`
+	t.Run("summary", func(t *testing.T) {
+		p := newPlayer(t)
+		p.retried = true // as the door says of Codex
+		got := p.say(within(begunTurn("1", ""), "w0"), called("files__save", oslo), called("theirs", "{}", "files__save", `{"city":"Bergen"}`))
+		if len(p.ran) != 2 || got.item("function_call") == nil {
+			t.Fatalf("ran %v: %s", p.ran, got.body)
+		}
+		p.say(within(begunTurn("1", summary), "w1"), spoken("Saved."))
+		if m := p.messages(); strings.Contains(m, `"role":"tool"`) || len(p.ran) > 0 {
+			t.Errorf("behind the summary ran %v, and the model is told %s", p.ran, m)
+		}
+	})
+	t.Run("break", func(t *testing.T) {
+		p := newPlayer(t)
+		p.retried = true
+		p.say(within(begunTurn("1", ""), "w0"), called("files__save", oslo), breaksOff)
+		for _, tt := range []struct {
+			window  string
+			results int
+		}{{"w0", 1}, {"w1", 0}} {
+			p.say(within(begunTurn("2", summary), tt.window), spoken("Saved."))
+			if m := p.messages(); strings.Count(m, `"role":"tool"`) != tt.results {
+				t.Errorf("in window %s the model is told %s", tt.window, m)
+			}
+		}
+	})
+}

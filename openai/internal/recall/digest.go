@@ -224,6 +224,24 @@ func (t *Thread) prefixKeys(keys []string, d *digest) []string {
 	return keys
 }
 
+// unendedKeys appends the keys under which the turn is kept that broke off, or may have, behind a
+// visible history. A summary takes the place of what was done, and leaves people's messages as
+// they were: what is kept behind one of those is of the window that it was said in.
+func (t *Thread) unendedKeys(keys []string, d *digest) []string {
+	from := len(keys)
+	keys = t.prefixKeys(keys, d)
+	if t.Request.Window == "" {
+		return keys
+	}
+	for i, key := range keys[from:] {
+		h := sha256.New()
+		h.Write([]byte(key))
+		h.Write([]byte(t.Request.Window))
+		keys[from+i] = string(h.Sum([]byte(windowed)))
+	}
+	return keys
+}
+
 // tailKey is the key from the last id of ours on, which nothing else has.
 func (d *digest) tailKey() string { return string(d.tail.Sum(append(d.buf[:0], tailed...))) }
 

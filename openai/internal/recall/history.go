@@ -193,7 +193,7 @@ func (t *Thread) historyKeys(h *history, any bool) (keys, alike []string) {
 		from := len(keys)
 		if h.keys[i] == nil {
 			if any && prefix.begun && t.named(prefix) && h.unanswered(i) && !(isTool(o) && t.silent(i+1)) {
-				keys = t.prefixKeys(keys, prefix)
+				keys = t.unendedKeys(keys, prefix)
 				if h.broken == nil {
 					h.broken = map[int][]string{}
 				}

@@ -41,6 +41,9 @@ type Request struct {
 	// From is under whose name the conversation is kept that this one was branched off from;
 	// empty for none. What is found there is kept as this one's own from then on.
 	From string
+	// Window names the part of the conversation that the history is of, for a client that
+	// begins another one with each summary; empty where it says nothing of that.
+	Window string
 	// Joins says that what the assistant says in a turn is one message, however many the client
 	// sends: one that the request ends with, and its answer, are one from then on.
 	Joins bool

@@ -210,7 +210,7 @@ func (t *Thread) brokenOffKeys() []string {
 	if !t.named(d) {
 		return nil
 	}
-	return t.prefixKeys(t.brokenKeys(), d)
+	return t.unendedKeys(t.brokenKeys(), d)
 }
 
 // KeepFinal records a turn that has ended well for the next one. Remember does so where

@@ -52,6 +52,7 @@ const (
 	prefixed  = "prefix "
 	tailed    = "prefix tail "
 	parted    = "prefix part "
+	windowed  = "prefix window "
 	requested = "request "
 )
 
