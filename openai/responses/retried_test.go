@@ -188,3 +188,19 @@ func TestSummaryInTheMiddleOfATurn(t *testing.T) {
 		}
 	})
 }
+
+// TestAgentOfATurn: Codex starts an agent with what people said in its conversation so far, without
+// calls and their results. Of what tools of ours did in the turn the agent's model reads what came
+// of it, not that nobody knows.
+func TestAgentOfATurn(t *testing.T) {
+	p := newPlayer(t)
+	p.retried = true
+	p.say(begunTurn("1", ""), called("files__save", oslo), called("theirs", "{}", "files__save", `{"city":"Bergen"}`))
+	if len(p.ran) != 2 {
+		t.Fatalf("ran %v", p.ran)
+	}
+	p.say(begunTurn("2", `,{"role":"user","content":"Look after it."}`), spoken("I did."))
+	if m := p.messages(); strings.Count(m, `"role":"tool"`) != 2 || strings.Contains(m, "unknown_outcome") || strings.Contains(m, "theirs") || len(p.ran) > 0 {
+		t.Errorf("ran %v, and the agent's model is told %s", p.ran, m)
+	}
+}

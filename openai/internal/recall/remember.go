@@ -180,9 +180,10 @@ func (t *Thread) KeepBegun(ctx context.Context, round *model.Round, seen string)
 // on without it: a person stopped it, and says something else. The visible history ends with the
 // client's own message, which others may begin with, too: it has to be named whose it is, and what
 // the client keeps of the answer shows that it is this one. Calls of the client's are left out,
-// since it did not get them.
+// since it did not get them. What [Thread.KeepBegun] kept so is told in the end by one that ended
+// well, too: an agent that gets people's messages alone, and not the answers, finds it there.
 func (t *Thread) keepBroken(ctx context.Context, end End, answered bool) {
-	if end.Err == nil || t.Request.Shown || t.begun != nil && end.Seen == "" { // of that one its client knows no more than before
+	if end.Err == nil && !t.doubted || t.Request.Shown || t.begun != nil && end.Seen == "" { // of that one its client knows no more than before
 		return
 	}
 	keys := t.brokenOffKeys()
