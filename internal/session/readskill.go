@@ -15,7 +15,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
@@ -208,8 +210,13 @@ func contentOf(result json.RawMessage, uri string) (item *rawjson.Object, conten
 	return nil, nil, refusal("The server gave no such file.")
 }
 
-// maxFrontmatter bounds the YAML at the beginning of a SKILL.md, in bytes.
-const maxFrontmatter = 64 << 10
+// What the YAML at the beginning of a SKILL.md may have at most: bytes, and lists and maps
+// that begin by a mark of their own. Its parser copies for each what it is in, so that
+// 64 KiB of brackets would keep a processor for a quarter of a minute.
+const (
+	maxFrontmatter = 64 << 10
+	maxOpened      = 1000
+)
 
 // sameFrontmatter reports whether a SKILL.md begins with the frontmatter that its
 // entry has (SEP-2640, "Frontmatter Verification").
@@ -219,7 +226,11 @@ func sameFrontmatter(content []byte, want json.RawMessage) bool {
 	if !ok || !found || len(front) > maxFrontmatter {
 		return false
 	}
-	file, err := parser.ParseBytes(front, 0)
+	tokens := lexer.Tokenize(string(front))
+	if opened(tokens) > maxOpened {
+		return false
+	}
+	file, err := parser.Parse(tokens, 0)
 	if err != nil || len(file.Docs) != 1 || file.Docs[0].Body == nil {
 		return false
 	}
@@ -230,6 +241,17 @@ func sameFrontmatter(content []byte, want json.RawMessage) bool {
 	asJSON, err := yaml.YAMLToJSON(front)
 	var a, b any
 	return err == nil && json.Unmarshal(asJSON, &a) == nil && json.Unmarshal(want, &b) == nil && reflect.DeepEqual(a, b)
+}
+
+// opened counts the marks that begin a list, a map, or an element of one.
+func opened(tokens token.Tokens) (n int) {
+	for _, t := range tokens {
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType, token.SequenceEntryType, token.MappingKeyType:
+			n++
+		}
+	}
+	return n
 }
 
 // aliases counts the places where YAML says something again.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -132,6 +133,28 @@ func TestReadSkill(t *testing.T) {
 				if strings.Contains(tc.arguments, "a__") && c.Entry.Server != "a" {
 					t.Errorf("%s asked for %s at %s", c.Method, c.Arguments, c.Entry.Server)
 				}
+			}
+		})
+	}
+}
+
+// A SKILL.md whose frontmatter is mostly brackets, or dashes, is not read: each costs its
+// parser more than the one before.
+func TestNestedFrontmatter(t *testing.T) {
+	for _, tc := range []struct {
+		name, yaml, json string
+		want             bool
+	}{
+		{"lists in lists", strings.Repeat("[", 500) + strings.Repeat("]", 500), "", true},
+		{"too many of them", strings.Repeat("[", 1001) + strings.Repeat("]", 1001), "", false},
+		{"too many dashes", strings.Repeat("- ", 1001) + "1", strings.Repeat("[", 1001) + "1" + strings.Repeat("]", 1001), false},
+		{"maps in maps", strings.Repeat("{a: ", 1001) + "1" + strings.Repeat("}", 1001), strings.Repeat(`{"a":`, 1001) + "1" + strings.Repeat("}", 1001), false},
+		{"brackets in a text", `"` + strings.Repeat("[{- ", 1001) + `"`, "", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			frontmatter := json.RawMessage(cmp.Or(tc.json, tc.yaml))
+			if got := sameFrontmatter([]byte("---\n"+tc.yaml+"\n---\n"), frontmatter); got != tc.want {
+				t.Errorf("the frontmatter is taken for what the entry says: %t, want %t", got, tc.want)
 			}
 		})
 	}
