@@ -22,13 +22,22 @@ type Change struct {
 	Was, Is json.RawMessage
 }
 
+// maxChanges is how many bytes changes and their pointers may take before they are one of
+// the whole, and changeBytes what one takes beside its pointer, by a rough count.
+const (
+	maxChanges  = 1 << 20
+	changeBytes = 100
+)
+
 // Changes returns in what a definition means something else than one before, in
 // the order of the old one, what is new behind it. The order of members, white
 // space, the spelling of numbers and the order of lists of names (required, enum,
 // type) mean nothing. So no changes, of definitions that are not the same bytes, is the
 // proof that an approval of the one holds for the other: it rests on the two
 // themselves, not on digests of parts. What is not strict JSON, where a second
-// member of the same name could hide a change, is one change of the whole.
+// member of the same name could hide a change, is one change of the whole; so are
+// more changes than somebody could read. It takes time by the length of the two,
+// which is all that the server that wrote them has a say in.
 func Changes(was, is []byte) []Change {
 	a, errA := schema.Parse(was)
 	b, errB := schema.Parse(is)
@@ -38,9 +47,12 @@ func Changes(was, is []byte) []Change {
 		}
 		return []Change{{"", was, is}}
 	}
-	var c changes
-	c.compare("", a, b)
-	return c
+	c := changes{room: maxChanges}
+	c.compare(&place{}, a, b)
+	if c.room < 0 {
+		return []Change{{"", was, is}}
+	}
+	return c.all
 }
 
 // Changed names the parts of a definition that changes are in, each once, in the
@@ -62,55 +74,96 @@ func Changed(changes []Change) (parts []string) {
 	return parts
 }
 
-type changes []Change
+// changes collects changes. room is what there is for more of them; below zero they are
+// too many.
+type changes struct {
+	all  []Change
+	room int
+}
 
-func (c *changes) add(pointer string, was, is *schema.Node) {
-	change := Change{Pointer: pointer}
+// A place is where in two definitions a value stands, whose pointer is made only where they
+// differ: a name on the way to it may be long, and what is behind it many.
+type place struct {
+	outer *place
+	step  string
+	// value says that what stands here is no schema.
+	value bool
+}
+
+func (p *place) in(step string) *place {
+	return &place{p, step, p.value || slices.Contains(values, step)}
+}
+
+func (p *place) item(i int) *place { return p.in(strconv.Itoa(i)) }
+
+func (p *place) pointer() string {
+	var steps []string
+	for ; p.outer != nil; p = p.outer {
+		steps = append(steps, p.step)
+	}
+	slices.Reverse(steps)
+	return schema.Pointer(steps...)
+}
+
+func (c *changes) add(at *place, was, is *schema.Node) {
+	if c.room < 0 {
+		return
+	}
+	change := Change{Pointer: at.pointer()}
 	if was != nil {
 		change.Was = was.Bytes()
 	}
 	if is != nil {
 		change.Is = is.Bytes()
 	}
-	*c = append(*c, change)
+	if c.room -= changeBytes + len(change.Pointer); c.room >= 0 {
+		c.all = append(c.all, change)
+	}
 }
 
-func (c *changes) compare(pointer string, was, is *schema.Node) {
+func (c *changes) compare(at *place, was, is *schema.Node) {
 	switch {
-	case schema.Equal(was, is):
 	case was.Kind() == schema.Object && is.Kind() == schema.Object:
+		before, after := byName(was), byName(is)
 		for _, m := range was.Members() {
-			if now := is.Get(m.Name); now != nil {
-				c.compare(pointer+schema.Pointer(m.Name), m.Value, now)
+			if now := after[m.Name]; now != nil {
+				c.compare(at.in(m.Name), m.Value, now)
 			} else {
-				c.add(pointer+schema.Pointer(m.Name), m.Value, nil)
+				c.add(at.in(m.Name), m.Value, nil)
 			}
 		}
 		for _, m := range is.Members() {
-			if !was.Has(m.Name) {
-				c.add(pointer+schema.Pointer(m.Name), nil, m.Value)
+			if before[m.Name] == nil {
+				c.add(at.in(m.Name), nil, m.Value)
 			}
 		}
-	case was.Kind() == schema.Array && is.Kind() == schema.Array && unordered(pointer) && scalars(was) && scalars(is):
-		c.compareSets(pointer, was.Items(), is.Items())
+	case was.Kind() == schema.Array && is.Kind() == schema.Array && at.unordered() && scalars(was) && scalars(is):
+		c.compareSets(at, was.Items(), is.Items())
 	case was.Kind() == schema.Array && is.Kind() == schema.Array:
-		c.compareLists(pointer, was.Items(), is.Items())
-	default:
-		c.add(pointer, was, is)
+		c.compareLists(at, was.Items(), is.Items())
+	case !schema.Equal(was, is):
+		c.add(at, was, is)
 	}
+}
+
+func byName(object *schema.Node) map[string]*schema.Node {
+	values := make(map[string]*schema.Node, len(object.Members()))
+	for _, m := range object.Members() {
+		values[m.Name] = m.Value
+	}
+	return values
 }
 
 // unordered reports whether the order of a list means nothing: of names in a schema, and
 // not in a value, such as the default of an argument.
-func unordered(pointer string) bool {
-	steps := strings.Split(pointer, "/")
-	switch n := len(steps); {
-	case slices.ContainsFunc(steps, func(s string) bool { return slices.Contains(values, s) }):
+func (p *place) unordered() bool {
+	switch {
+	case p.value:
 		return false
-	case n > 1 && steps[n-2] == "dependentRequired":
+	case p.outer != nil && p.outer.step == "dependentRequired":
 		return true
 	default:
-		return slices.Contains([]string{"required", "enum", "type"}, steps[n-1])
+		return slices.Contains([]string{"required", "enum", "type"}, p.step)
 	}
 }
 
@@ -122,31 +175,40 @@ func scalars(list *schema.Node) bool {
 }
 
 // compareSets reports what left a list of names, and what joined it.
-func (c *changes) compareSets(pointer string, was, is []*schema.Node) {
-	left := slices.Clone(is)
-	for i, old := range was {
-		at := slices.IndexFunc(left, func(n *schema.Node) bool { return schema.Equal(old, n) })
-		if at < 0 {
-			c.add(pointer+"/"+strconv.Itoa(i), old, nil)
-			continue
-		}
-		left = slices.Delete(left, at, at+1)
+func (c *changes) compareSets(at *place, was, is []*schema.Node) {
+	for _, i := range missing(was, is) {
+		c.add(at.item(i), was[i], nil)
 	}
-	for _, now := range left {
-		c.add(pointer+"/"+strconv.Itoa(slices.Index(is, now)), nil, now)
+	for _, i := range missing(is, was) {
+		c.add(at.item(i), nil, is[i])
 	}
 }
 
-func (c *changes) compareLists(pointer string, was, is []*schema.Node) {
+// missing returns which of some values are not among others, each of which stands for one.
+func missing(some, others []*schema.Node) (at []int) {
+	left := map[string]int{}
+	for _, n := range others {
+		left[n.Identity()]++
+	}
+	for i, n := range some {
+		if id := n.Identity(); left[id] > 0 {
+			left[id]--
+		} else {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+func (c *changes) compareLists(at *place, was, is []*schema.Node) {
 	for i := range max(len(was), len(is)) {
-		at := pointer + "/" + strconv.Itoa(i)
 		switch {
 		case i >= len(was):
-			c.add(at, nil, is[i])
+			c.add(at.item(i), nil, is[i])
 		case i >= len(is):
-			c.add(at, was[i], nil)
+			c.add(at.item(i), was[i], nil)
 		default:
-			c.compare(at, was[i], is[i])
+			c.compare(at.item(i), was[i], is[i])
 		}
 	}
 }

@@ -2,7 +2,9 @@ package pin
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -55,6 +57,46 @@ func TestOrder(t *testing.T) {
 		if got := Changes([]byte(was), []byte(is)); (len(got) == 0) != meansNothing {
 			t.Errorf("%s: %v", where, got)
 		}
+	}
+}
+
+// Comparing takes time by the length of two definitions, however many values of one are
+// elsewhere in the other: by the square of their number these would take hours. More
+// changes than anybody reads are one of the whole.
+func TestChangesOfMany(t *testing.T) {
+	const many = 100_000
+	numbers := func(value func(int) string) string {
+		all := make([]string, many)
+		for i := range all {
+			all[i] = value(i)
+		}
+		return strings.Join(all, ",")
+	}
+	there := numbers(strconv.Itoa)
+	back := numbers(func(i int) string { return strconv.Itoa(many - 1 - i) })
+	members := numbers(func(i int) string { return fmt.Sprintf(`"m%d":%d`, i, i) })
+	backwards := numbers(func(i int) string { return fmt.Sprintf(`"m%d":%d`, many-1-i, many-1-i) })
+	long := strings.Repeat("a", 10_000)
+	for name, tt := range map[string]struct {
+		was, is string
+		want    []string // pointers
+	}{
+		"names in another order":   {`{"enum":[` + there + `]}`, `{"enum":[` + back + `]}`, nil},
+		"a name more":              {`{"enum":[` + there + `]}`, `{"enum":["it",` + back + `]}`, []string{"/enum/0"}},
+		"members in another order": {`{"x":{` + members + `}}`, `{"x":{` + backwards + `}}`, nil},
+		"a member more":            {`{"x":{` + members + `}}`, `{"x":{"it":1,` + backwards + `}}`, []string{"/x/it"}},
+		"other values":             {`{"x":[` + there + `]}`, `{"x":[` + back + `]}`, []string{""}},
+		"behind a long name":       {`{"` + long + `":[` + strings.Repeat("1,", 200) + `1]}`, `{"` + long + `":[` + strings.Repeat("2,", 200) + `2]}`, []string{""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, c := range Changes([]byte(tt.was), []byte(tt.is)) {
+				got = append(got, c.Pointer)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("%d changes, at %.100q, want %q", len(got), got, tt.want)
+			}
+		})
 	}
 }
 
