@@ -117,7 +117,8 @@ func (v *view) prompt(name string) *dragoman.Entry {
 
 // resource returns what a URI names: a resource that is listed, one that a template
 // can make, or, where only one server has resources at all, whatever that server
-// makes of it. Nil means that nobody can mean it.
+// makes of it. One that says whose it is is that server's, whatever templates of others
+// fit. Nil means that nobody can mean it.
 func (v *view) resource(uri string) *dragoman.Entry {
 	if uri == "" {
 		return nil
@@ -130,12 +131,14 @@ func (v *view) resource(uri string) *dragoman.Entry {
 	if e := v.fileOfSkill(uri); e != nil {
 		return e
 	}
+	label, original, labelled := catalog.SplitURI(uri)
+	labelled = labelled && slices.ContainsFunc(v.servers, func(s dragoman.Server) bool { return s.Label == label })
 	for i := range v.entries {
-		if e := &v.entries[i]; e.Kind == dragoman.Template && v.pattern(e.URI).MatchString(uri) {
+		if e := &v.entries[i]; e.Kind == dragoman.Template && (!labelled || e.Server == label) && v.pattern(e.URI).MatchString(uri) {
 			return &dragoman.Entry{Kind: dragoman.Resource, Definition: e.Definition, URI: uri, Server: e.Server, Original: catalog.OriginalURI(e.Server, uri)}
 		}
 	}
-	if label, original, ok := catalog.SplitURI(uri); ok && slices.ContainsFunc(v.servers, func(s dragoman.Server) bool { return s.Label == label }) {
+	if labelled {
 		return &dragoman.Entry{Kind: dragoman.Resource, URI: uri, Server: label, Original: original}
 	}
 	only := ""
