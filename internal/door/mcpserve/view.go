@@ -24,7 +24,7 @@ type view struct {
 
 	mu       sync.Mutex
 	listings map[string]map[form]*listing // by method
-	patterns map[string]*regexp.Regexp    // of templates
+	patterns map[string]*regexp.Regexp    // of templates; nil where none matches
 
 	page   int             // the size of one, in bytes
 	cost   func() int      // of the definitions of the tools, in tokens
@@ -134,7 +134,7 @@ func (v *view) resource(uri string) *dragoman.Entry {
 	label, original, labelled := catalog.SplitURI(uri)
 	labelled = labelled && slices.ContainsFunc(v.servers, func(s dragoman.Server) bool { return s.Label == label })
 	for i := range v.entries {
-		if e := &v.entries[i]; e.Kind == dragoman.Template && (!labelled || e.Server == label) && v.pattern(e.URI).MatchString(uri) {
+		if e := &v.entries[i]; e.Kind == dragoman.Template && (!labelled || e.Server == label) && v.makes(e.URI, uri) {
 			return &dragoman.Entry{Kind: dragoman.Resource, Definition: e.Definition, URI: uri, Server: e.Server, Original: catalog.OriginalURI(e.Server, uri)}
 		}
 	}
@@ -159,13 +159,35 @@ func (v *view) resource(uri string) *dragoman.Entry {
 // variables are the parts of a URI template (RFC 6570) that stand for something.
 var variables = regexp.MustCompile(`\{[^{}]*\}`)
 
+// What templates and URIs are matched: to match takes time by the product of how many
+// variables the one has, which its server writes, and of how long the other is, which is a
+// client's.
+const (
+	maxMatched   = 8 << 10 // bytes of a template, and of a URI
+	maxVariables = 32
+)
+
+// makes reports whether a template can make a URI.
+func (v *view) makes(template, uri string) bool {
+	if len(template) > maxMatched || len(uri) > maxMatched {
+		return false
+	}
+	p := v.pattern(template)
+	return p != nil && p.MatchString(uri)
+}
+
 // pattern returns what matches the URIs that a template can make: each variable is
-// some text, and those that reach over slashes or into the query say so.
+// some text, and those that reach over slashes or into the query say so. It is nil for
+// one with too many of them.
 func (v *view) pattern(template string) *regexp.Regexp {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if p := v.patterns[template]; p != nil {
+	if p, ok := v.patterns[template]; ok {
 		return p
+	}
+	if len(variables.FindAllStringIndex(template, maxVariables+1)) > maxVariables {
+		v.patterns[template] = nil
+		return nil
 	}
 	var b strings.Builder
 	b.WriteString("^")

@@ -2,12 +2,14 @@ package mcpserve
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
 )
 
-// A template of one server catches no URI that says that it is another's.
+// A template of one server catches no URI that says that it is another's, and none is
+// matched for as long as its server likes.
 func TestResourceOfTemplates(t *testing.T) {
 	for _, tc := range []struct {
 		name, template, uri string // the template of a, and what is read
@@ -18,6 +20,10 @@ func TestResourceOfTemplates(t *testing.T) {
 		{"another's", "{+uri}", "x-mcp:b:logs:///monday", "b", "logs:///monday"},
 		{"its own", "{+uri}", "x-mcp:a:logs:///monday", "a", "logs:///monday"},
 		{"of nobody", "{+uri}", "x-mcp:c:logs:///monday", "a", "x-mcp:c:logs:///monday"},
+		{"many variables", "notes:///" + strings.Repeat("{a}", 32), "notes:///monday", "a", "notes:///monday"},
+		{"too many", "notes:///" + strings.Repeat("{a}", 33), "notes:///monday", "", ""},
+		{"a long one", "notes:///" + strings.Repeat("a", 4<<20) + "{day}", "notes:///monday", "", ""},
+		{"a long URI", "notes:///{day}", "notes:///" + strings.Repeat("a", 8<<10), "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			v := &view{
