@@ -196,6 +196,7 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 	if !c.request.jsonFormat {
 		c.see(round.Reply)
 	}
+	c.thread.KeepBegun(ctx, round, c.seen())
 	return round.Run, nil
 }
 

@@ -75,6 +75,48 @@ func TestRetryJoins(t *testing.T) {
 	})
 }
 
+// A process dies while a call runs: the client of an agent that sends its request again gets an
+// answer of another one, which makes the call no second time and tells the model of it.
+func TestRetryOfTheDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory.Memory{}
+		var calls atomic.Int32
+		var told []byte
+		run := func(ctx context.Context) (*client, chan error) {
+			w := &client{}
+			chat := newChat(t, w, streamBody, Options{Memory: store, Running: &memory.Running{}, Caller: "alice", Retried: true,
+				Model: asking(func(_ context.Context, parts [][]byte) (*http.Response, error) {
+					if body := bytes.Join(parts, nil); bytes.Contains(body, []byte(`"role":"tool"`)) {
+						told = body
+						return streamed(strings.NewReader(fineStream)), nil
+					}
+					return streamed(strings.NewReader(saveStream)), nil
+				})})
+			ended := make(chan error, 1)
+			go func() {
+				ended <- (&dragoman.Loop{Tools: calling(func(context.Context, dragoman.Call) (dragoman.Result, error) {
+					calls.Add(1)
+					<-time.After(time.Minute) // and longer than its process
+					return done, nil
+				})}).Run(ctx, chat)
+			}()
+			return w, ended
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		_, first := run(ctx)
+		synctest.Wait()
+		w, second := run(t.Context())
+		if err := <-second; err != nil || calls.Load() != 1 || !strings.Contains(w.String(), "Fine.") {
+			t.Errorf("%v, %d calls, %s", err, calls.Load(), w)
+		}
+		if !bytes.Contains(told, []byte("unknown_outcome")) {
+			t.Errorf("the model is told %s", told)
+		}
+		leave()
+		<-first
+	})
+}
+
 // A retry whose client leaves while it waits does not wait any longer.
 func TestRetryLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -212,6 +212,7 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 	if c.request.format == nil {
 		c.see(round.Reply)
 	}
+	c.thread.KeepBegun(ctx, round, c.seen())
 	return round.Run, nil
 }
 

@@ -169,10 +169,13 @@ type holding struct {
 	id    string // of this run
 	again bool   // it has run before, and changed something
 	tried atomic.Bool
+	seen  atomic.Pointer[time.Time] // when it last was known to hold the request, by our clock
 }
 
 func (c *Claims) begin(key Key, again bool) *holding {
-	return &holding{Claims: c, key: key, id: rand.Text(), again: again}
+	h := &holding{Claims: c, key: key, id: rand.Text(), again: again}
+	h.saw()
+	return h
 }
 
 // ours is the condition under which a row is this run's to change: it holds the request;
@@ -192,7 +195,15 @@ func number(b bool) int64 {
 // runs here, or that it still does. It is [ErrRunning] where another one was quicker, or
 // has taken its place.
 func (h *holding) claim(tx *store.Tx) error {
-	h.tried.Store(true)
+	if h.tried.Swap(true) && time.Since(*h.seen.Load()) > h.lease {
+		// Others may have taken it for dead, and be through with the request.
+		n, err := h.renew(tx)
+		if err == nil && n == 0 {
+			err = ErrRunning
+		}
+		return err
+	}
+	h.saw()
 	now, err := tx.Now()
 	if err != nil {
 		return err
@@ -205,6 +216,25 @@ func (h *holding) claim(tx *store.Tx) error {
 		err = ErrRunning
 	}
 	return err
+}
+
+// saw notes that it holds the request now.
+func (h *holding) saw() {
+	now := time.Now()
+	h.seen.Store(&now)
+}
+
+// renew says that the request still runs here, and returns 0 where it does not.
+func (h *holding) renew(tx *store.Tx) (n int64, err error) {
+	now, err := tx.Now()
+	if err == nil {
+		n, err = tx.Exec("UPDATE claims SET lease = $1 WHERE owner = $2 AND digest = $3 AND holder = $4",
+			store.Time(now.Add(h.lease)), store.Owner(h.key.Owner), h.key.digest(), h.id)
+	}
+	if err == nil && n > 0 {
+		h.saw()
+	}
+	return n, err
 }
 
 // live tells others that the request still runs, until ctx ends.
@@ -221,11 +251,7 @@ func (h *holding) live(ctx context.Context) {
 			// What fails ends with the lease: others then take it for dead, and the next
 			// thing that it does is refused.
 			_ = h.missed(ctx, h.db.Write(ctx, func(tx *store.Tx) error {
-				now, err := tx.Now()
-				if err == nil {
-					_, err = tx.Exec("UPDATE claims SET lease = $1 WHERE owner = $2 AND digest = $3 AND holder = $4",
-						store.Time(now.Add(h.Claims.lease)), store.Owner(h.key.Owner), h.key.digest(), h.id)
-				}
+				_, err := h.renew(tx)
 				return err
 			}))
 		}
@@ -257,6 +283,27 @@ func (h *holding) unanswered(tx *store.Tx, changed bool) error {
 	}
 	_, err := tx.Exec(statement+" WHERE owner = $1 AND digest = $2 AND holder = $3", store.Owner(h.key.Owner), h.key.digest(), h.id)
 	return err
+}
+
+// release lets the request go, of which nothing need be known any more, or, with dead, what is
+// known of one that died.
+func (h *holding) release(ctx context.Context, dead bool) error {
+	if !h.tried.Load() && (dead || !h.again) {
+		return nil // there is nothing to write down
+	}
+	return h.db.Write(ctx, func(tx *store.Tx) error {
+		tx.Raise(topic)
+		if dead {
+			return h.unanswered(tx, true)
+		}
+		now, err := tx.Now()
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec("DELETE FROM claims WHERE owner = $1 AND digest = $2 AND (holder = $3 OR ($4 = 1 AND (holder = '' OR lease <= $5)))",
+			store.Owner(h.key.Owner), h.key.digest(), h.id, number(h.again), store.Time(now))
+		return err
+	})
 }
 
 // answered keeps the answer, unless another run of the request was quicker.

@@ -19,7 +19,7 @@ import (
 )
 
 // TestOnPostgres: what is claimed, in PostgreSQL.
-func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^TestClaim") }
+func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^Test(Claim|Hold)") }
 
 // process returns a process on the store at a path.
 func process(t testing.TB, path string, config Config) *Requests {
@@ -344,7 +344,9 @@ func TestAnswersAreNotReadable(t *testing.T) {
 }
 
 // TestHold: a request without a key of its own waits for one of the same name at another
-// process, knows of one that died, and nothing of one that came to its end.
+// process, knows of one that died, and nothing of one that came to its end. One that is answered
+// after one that died knew what that did, and nobody need know of it any more: should it not have
+// died after all, it changes nothing more.
 func TestHold(t *testing.T) {
 	here, there := two(t)
 	turn := Key{Owner: "a", Name: "turn"}
@@ -384,5 +386,21 @@ func TestHold(t *testing.T) {
 		if end(); !third.Again {
 			t.Error("nobody knows of the one that died")
 		}
+	}
+	for _, writes := range []bool{false, true} {
+		third, end := hold(here)
+		if writes {
+			if err := write(here, third); err != nil {
+				t.Fatal(err)
+			}
+		}
+		third.Answered = true
+		if end(); third.Again == writes || here.rows(t) != 0 {
+			t.Errorf("writes: %t, it has run before: %t, %d rows are left", writes, third.Again, here.rows(t))
+		}
+	}
+	there.claims.lease = time.Nanosecond // which is over
+	if err := write(there, second); !errors.Is(err, ErrRunning) {
+		t.Errorf("the one that others took for dead: %v", err)
 	}
 }

@@ -242,30 +242,34 @@ func (s *Requests) claimed(f *flight, key Key, run *Run) func(Key, *Run, *answer
 		return err
 	}
 	end := s.live(f.ctx, h)
-	return func(_ Key, run *Run, a *answer) { end(a, run.Changed) }
+	return func(_ Key, run *Run, a *answer) {
+		end(func(ctx context.Context) error { return h.end(ctx, a, run.Changed) })
+	}
 }
 
-// live tells others that a request still runs, until end is called with what became of it.
-func (s *Requests) live(ctx context.Context, h *holding) (end func(a *answer, changed bool)) {
+// live tells others that a request still runs, until end is called with how to write down what
+// became of it.
+func (s *Requests) live(ctx context.Context, h *holding) (end func(write func(context.Context) error)) {
 	ctx = context.WithoutCancel(ctx)
 	alive, stop := context.WithCancel(ctx)
 	var living sync.WaitGroup
 	living.Go(func() { h.live(alive) })
-	return func(a *answer, changed bool) {
+	return func(write func(context.Context) error) {
 		stop()
 		living.Wait()
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		if err := h.end(ctx, a, changed); err != nil {
+		if err := write(ctx); err != nil {
 			s.log.Error("what became of a request that is claimed was not written down", "error", err)
 		}
 	}
 }
 
 // Hold claims a key for a request that comes with none, and whose handler knows by itself what
-// the one before it did. It waits a while for one that runs elsewhere: then it is [ErrRunning].
-// Of one that came to its end nothing is known here; one that died, and may have changed
-// something, is told in run. The print of the key does not count.
+// the one before it did. It waits for one that runs: a while where that is elsewhere, then it is
+// [ErrRunning]. Of one that came to its end nothing is known here; one that died, and may have
+// changed something, is told in run until a request after it is answered, which knew what that
+// did. The print of the key does not count.
 func (s *Requests) Hold(ctx context.Context, key Key, run *Run) (end func(), err error) {
 	if s.claims == nil {
 		return func() {}, nil
@@ -278,7 +282,9 @@ func (s *Requests) Hold(ctx context.Context, key Key, run *Run) (end func(), err
 	h := s.claims.begin(key, run.Again)
 	run.Claim = h.claim
 	let := s.live(ctx, h)
-	return func() { let(nil, false) }, nil
+	return func() {
+		let(func(ctx context.Context) error { return h.release(ctx, run.Again && !run.Answered) })
+	}, nil
 }
 
 // give waits for the answer of another process that was quicker, and gives that; where none

@@ -160,8 +160,8 @@ func (t *Thread) Remember(end End) {
 
 // KeepBegun records, before the calls of a round are made, that they may have been, with what was
 // done before: should this process die, the client sends its request again, and none of it is done
-// once more. seen is the text that the client has seen. It is done for clients that say of which
-// turn a request is, since that they send it again shows.
+// once more. seen is the text that the client has seen. It is done for clients whose requests are
+// known by what they say when they come again.
 func (t *Thread) KeepBegun(ctx context.Context, round *model.Round, seen string) {
 	if t.Memory == nil || !t.Request.Retried || !t.Dialogue.Wrote && !round.Writes() {
 		return
@@ -170,7 +170,7 @@ func (t *Thread) KeepBegun(ctx context.Context, round *model.Round, seen string)
 	turn := t.turn(seen)
 	turn.Hidden, turn.Wrote = append(t.Dialogue.Hidden(), t.Dialogue.Begun(round)...), true
 	keys := []string{requestKey(t.Request.Digest)}
-	if t.begun == nil { // else what was begun is kept under them
+	if t.begun == nil && !t.Request.Shown { // else what was begun is kept under them, or nothing is
 		keys = append(keys, t.brokenOffKeys()...)
 	}
 	t.keep(ctx, keys, turn)
