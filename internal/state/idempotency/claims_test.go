@@ -404,3 +404,38 @@ func TestHold(t *testing.T) {
 		t.Errorf("the one that others took for dead: %v", err)
 	}
 }
+
+// TestHoldWhileTheStoreIsAway: a request that only reads is answered while nobody can know whether
+// its turn runs elsewhere, and one that is to change something is not.
+func TestHoldWhileTheStoreIsAway(t *testing.T) {
+	here, there := two(t)
+	do := func(statement string) {
+		if err := here.claims.db.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Exec(statement); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn := Key{Owner: "a", Name: "turn"}
+	elsewhere := &Run{}
+	runs, err := there.Hold(t.Context(), turn, elsewhere)
+	if err == nil {
+		err = there.claims.db.Write(t.Context(), elsewhere.Claim)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runs()
+	do("ALTER TABLE claims RENAME TO away")
+	run := &Run{}
+	end, err := here.Hold(t.Context(), turn, run)
+	if err != nil {
+		t.Fatalf("what only reads: %v", err)
+	}
+	defer end()
+	if err := here.claims.db.Write(t.Context(), run.Claim); err == nil {
+		t.Error("it is claimed nowhere")
+	}
+	do("ALTER TABLE away RENAME TO claims")
+	if err := here.claims.db.Write(t.Context(), run.Claim); !errors.Is(err, ErrRunning) {
+		t.Errorf("it runs elsewhere: %v", err)
+	}
+}

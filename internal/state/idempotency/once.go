@@ -269,13 +269,14 @@ func (s *Requests) live(ctx context.Context, h *holding) (end func(write func(co
 // the one before it did. It waits for one that runs: a while where that is elsewhere, then it is
 // [ErrRunning]. Of one that came to its end nothing is known here; one that died, and may have
 // changed something, is told in run until a request after it is answered, which knew what that
-// did. The print of the key does not count.
+// did. The print of the key does not count. While the store cannot be used nobody is waited for:
+// what only reads may run, and what changes something has to be claimed there first.
 func (s *Requests) Hold(ctx context.Context, key Key, run *Run) (end func(), err error) {
 	if s.claims == nil {
 		return func() {}, nil
 	}
 	found, err := s.claims.await(ctx, key)
-	if err != nil {
+	if err != nil && (errors.Is(err, ErrRunning) || ctx.Err() != nil) {
 		return nil, err
 	}
 	run.Again = found != nil
