@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,7 @@ type Claims struct {
 	wait   time.Duration // for a request that runs elsewhere
 	lease  time.Duration
 	unseen atomic.Pointer[time.Time] // when the store could not be used last
+	here   sync.Map                  // the holders of this process, by id
 }
 
 // How long one that runs elsewhere is waited for, and how long after its last sign of
@@ -55,6 +57,7 @@ func NewClaims(db *store.DB, v *vault.Vault, config Config) *Claims {
 type claim struct {
 	print   string
 	held    bool // somebody runs it
+	here    bool // this process does
 	changed bool
 	answer  *answer // nil for none
 }
@@ -103,7 +106,8 @@ func (c *Claims) find(ctx context.Context, key Key) (*claim, error) {
 		if err != nil {
 			return err
 		}
-		at.held, at.changed = holder != "" && c.alive(until, now), changed != 0
+		_, at.here = c.here.Load(holder)
+		at.held, at.changed = at.here || holder != "" && c.alive(until, now), changed != 0
 		if len(closed) > 0 {
 			plain, err := c.vault.Open(tx, store.Owner(key.Owner), key.place(), closed)
 			if err == nil {
@@ -122,15 +126,16 @@ func (c *Claims) find(ctx context.Context, key Key) (*claim, error) {
 }
 
 // await returns what is written down of a request once nobody else runs it; nil for
-// nothing. It waits a while for that: then it is [ErrRunning].
+// nothing. It waits a while for one that runs elsewhere: then it is [ErrRunning]. One that runs
+// here comes to its end.
 func (c *Claims) await(ctx context.Context, key Key) (*claim, error) {
 	found, err := c.find(ctx, key)
 	if err != nil || found == nil || !found.held || found.print != key.print() {
 		return found, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.wait, ErrRunning)
-	defer cancel()
-	changed := c.db.Changed(ctx, topic)
+	ctx, stop := context.WithCancel(ctx) // of the watch
+	defer stop()
+	changed, until := c.db.Changed(ctx, topic), time.Now().Add(c.wait)
 	for {
 		found, err := c.find(ctx, key)
 		if ctx.Err() != nil {
@@ -139,15 +144,21 @@ func (c *Claims) await(ctx context.Context, key Key) (*claim, error) {
 		if err != nil || found == nil || !found.held {
 			return found, err
 		}
-		dead := time.NewTimer(c.lease / 3) // its holder may have died
+		again := c.lease / 3 // its holder may have died
+		if left := time.Until(until); !found.here && left <= 0 {
+			return nil, ErrRunning
+		} else if !found.here {
+			again = min(again, left)
+		}
+		look := time.NewTimer(again)
 		select {
 		case <-changed:
-		case <-dead.C:
+		case <-look.C:
 		case <-ctx.Done():
-			dead.Stop()
+			look.Stop()
 			return nil, context.Cause(ctx)
 		}
-		dead.Stop()
+		look.Stop()
 	}
 }
 
@@ -175,6 +186,7 @@ type holding struct {
 func (c *Claims) begin(key Key, again bool) *holding {
 	h := &holding{Claims: c, key: key, id: rand.Text(), again: again}
 	h.saw()
+	c.here.Store(h.id, nil)
 	return h
 }
 

@@ -2,6 +2,7 @@ package idempotency
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -437,5 +438,45 @@ func TestHoldWhileTheStoreIsAway(t *testing.T) {
 	do("ALTER TABLE away RENAME TO claims")
 	if err := here.claims.db.Write(t.Context(), run.Claim); !errors.Is(err, ErrRunning) {
 		t.Errorf("it runs elsewhere: %v", err)
+	}
+}
+
+// TestHoldHere: a request whose turn runs at this process waits for that as long as it takes,
+// since it is known to come to its end, also where nothing was heard of it for longer than a lease.
+func TestHoldHere(t *testing.T) {
+	here, there := two(t)
+	turn := Key{Owner: "a", Name: "turn"}
+	first := &Run{}
+	end, err := here.Hold(t.Context(), turn, first)
+	if err == nil {
+		err = here.claims.db.Write(t.Context(), func(tx *store.Tx) error {
+			err := first.Claim(tx)
+			if err == nil {
+				_, err = tx.Exec("UPDATE claims SET lease = 1")
+			}
+			return err
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	here.claims.wait = 0
+	ctx, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer leave()
+	if _, err := here.Hold(ctx, turn, &Run{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("it runs here: %v", err)
+	}
+	taken := &Run{}
+	if end, err := there.Hold(t.Context(), turn, taken); err != nil || !taken.Again {
+		t.Errorf("it is taken for dead elsewhere: %v, %v", taken.Again, err)
+	} else {
+		end()
+	}
+	end()
+	second := &Run{}
+	if end, err := here.Hold(t.Context(), turn, second); err != nil || second.Again {
+		t.Errorf("it has ended: it has run before: %v, %v", second.Again, err)
+	} else {
+		end()
 	}
 }

@@ -259,6 +259,7 @@ func (s *Requests) live(ctx context.Context, h *holding) (end func(write func(co
 		living.Wait()
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
+		defer s.claims.here.Delete(h.id)
 		if err := write(ctx); err != nil {
 			s.log.Error("what became of a request that is claimed was not written down", "error", err)
 		}
