@@ -16,7 +16,8 @@ import (
 
 // TestFollow: a client breaks off while a call runs and goes on at once, before the call has
 // ended. What became of it is known first; where the client stays, its other request is answered
-// beside it, and so is one of another conversation, or one that is the first in its own.
+// beside it, at once where the first has called nothing, and so is one of another conversation, or
+// one that is the first in its own.
 func TestFollow(t *testing.T) {
 	const (
 		task  = `{"role":"user","content":"Save it."}`
@@ -31,12 +32,14 @@ func TestFollow(t *testing.T) {
 		owner        string
 		leaves       bool
 		waits, knows bool
+		talks        bool // the first has called nothing yet
 	}{
-		{"goes on", []string{task}, []string{task, more}, "alice", true, true, true},
-		{"goes on in a conversation of which nothing was kept", []string{more, said, task}, []string{more, said, task, more}, "alice", true, true, true},
-		{"asks beside", []string{task}, []string{task, more}, "alice", false, false, false},
-		{"somebody else", []string{task}, []string{task, more}, "bob", true, false, false},
-		{"another question", []string{task}, []string{more, more}, "alice", true, false, false},
+		{"goes on", []string{task}, []string{task, more}, "alice", true, true, true, false},
+		{"goes on in a conversation of which nothing was kept", []string{more, said, task}, []string{more, said, task, more}, "alice", true, true, true, false},
+		{"asks beside", []string{task}, []string{task, more}, "alice", false, false, false, false},
+		{"somebody else", []string{task}, []string{task, more}, "bob", true, false, false, false},
+		{"asks beside one that talks", []string{task}, []string{task, more}, "alice", false, false, false, true},
+		{"another question", []string{task}, []string{more, more}, "alice", true, false, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -56,6 +59,9 @@ func TestFollow(t *testing.T) {
 				if err := first.Restore(ctx); err != nil {
 					t.Fatal(err)
 				}
+				if !tt.talks {
+					first.KeepBegun(ctx, &model.Round{}, "")
+				}
 				next, restored := thread(tt.owner, tt.next), false
 				begin := time.Now()
 				go func() {
@@ -68,7 +74,7 @@ func TestFollow(t *testing.T) {
 					leave()
 				}
 				synctest.Wait()
-				if tt.leaves && restored == tt.waits {
+				if (tt.leaves || tt.talks) && restored == tt.waits {
 					t.Errorf("waits: %t", !restored)
 				}
 				<-time.After(3 * time.Second) // the server of the call takes its time

@@ -112,9 +112,18 @@ func (t *Thread) follow(ctx context.Context, h *history) error {
 	if own > 0 && h.keys[own] != nil {
 		own-- // it asks for the rest of that answer
 	}
-	end, kept := t.finished, t.Running.Mark(ctx, t.Request.Owner, slices.Concat(h.broken[own], h.ends))
-	t.finished = func() { end(); kept() }
+	t.behind = slices.Concat(h.broken[own], h.ends)
 	return nil
+}
+
+// mark has those who go on behind this request wait for it where its client leaves, from its first
+// calls on: there is nothing to wait for while the model only talks.
+func (t *Thread) mark(ctx context.Context) {
+	if len(t.behind) == 0 {
+		return
+	}
+	end, kept := t.finished, t.Running.Mark(ctx, t.Request.Owner, t.behind)
+	t.finished, t.behind = func() { end(); kept() }, nil
 }
 
 // branch finds turns that are not known of this conversation in the one that it was branched

@@ -161,8 +161,10 @@ func (t *Thread) Remember(end End) {
 // KeepBegun records, before the calls of a round are made, that they may have been, with what was
 // done before: should this process die, the client sends its request again, and none of it is done
 // once more. seen is the text that the client has seen. It is done for clients whose requests are
-// known by what they say when they come again.
+// known by what they say when they come again. From then on those wait that go on behind a request
+// of any client that leaves.
 func (t *Thread) KeepBegun(ctx context.Context, round *model.Round, seen string) {
+	t.mark(ctx)
 	if t.Memory == nil || !t.Request.Retried || !t.Dialogue.Wrote && !round.Writes() {
 		return
 	}

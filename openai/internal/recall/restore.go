@@ -133,6 +133,9 @@ func (t *Thread) Restore(ctx context.Context) error {
 	if asked != nil && t.Resume == nil {
 		t.reopen(h, asked, nil, true)
 	}
+	if t.Resume != nil {
+		t.mark(ctx)
+	}
 	return t.takeUp(h.turns[requestKey(t.Request.Digest)])
 }
 
