@@ -7,14 +7,23 @@ import (
 	dragoman "github.com/dragoman-mcp/dragoman"
 )
 
-// cacheSize is the number of plans that a dialect keeps. A plan of a real tool
-// takes 25 to 45 KB in the mean, so a full cache some 50 to 90 MB:
-// far more tools than anybody offers to one model.
-const cacheSize = 2048
+// cacheSize is the number of plans that a dialect keeps, far more tools than anybody
+// offers to one model, and cacheBytes their size. A plan of a real tool takes 25 to 60 KB
+// in the mean, one of the largest schema that is taken more than 5 MB.
+const cacheSize, cacheBytes = 2048, 64 << 20
 
 type cached struct {
 	plan    *Plan
 	problem *dragoman.Problem
+}
+
+// size is about how many bytes it takes.
+func (c cached) size() int {
+	const itself = 512
+	if c.plan == nil {
+		return itself
+	}
+	return itself + c.plan.Size()
 }
 
 // planCache keeps the plans made last in two generations: when the young one is
@@ -22,6 +31,7 @@ type cached struct {
 type planCache struct {
 	mu         sync.RWMutex
 	young, old map[cacheKey]cached
+	bytes      int // of the young one
 }
 
 func (c *planCache) get(key cacheKey) (cached, bool) {
@@ -42,10 +52,15 @@ func (c *planCache) get(key cacheKey) (cached, bool) {
 func (c *planCache) put(key cacheKey, e cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.young == nil || len(c.young) >= cacheSize/2 {
-		c.old, c.young = c.young, make(map[cacheKey]cached)
+	if _, again := c.young[key]; again {
+		return
+	}
+	size := e.size()
+	if c.young == nil || len(c.young) >= cacheSize/2 || c.bytes+size > cacheBytes/2 {
+		c.old, c.young, c.bytes = c.young, make(map[cacheKey]cached), 0
 	}
 	c.young[key] = e
+	c.bytes += size
 }
 
 // A cacheKey is what a plan follows from, beside its dialect: the tool's pin, or

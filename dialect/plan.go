@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
@@ -32,6 +33,7 @@ type Plan struct {
 	record    *record           // nil where arguments need no mapping
 	loose     func() *Plan      // the same tool, not strict; nil where it is not
 	budget    *schema.Budget    // of one decoding; nil otherwise
+	size      int               // about, in bytes
 }
 
 // A Change is one thing that a conversion did to a schema.
@@ -298,6 +300,7 @@ func (b *building) render(p *Plan, description string, rules *Rules) {
 		{Name: "type", Value: rawjson.Quote("function")},
 		{Name: "function", Value: body.Bytes()},
 	}}).Bytes()
+	p.size = p.measure()
 }
 
 var (
@@ -332,4 +335,28 @@ func (w *Wire) legalToolName(name string) string {
 		legal = legal[:min(len(legal), limit-shortestName)] + "_" + hash
 	}
 	return legal
+}
+
+// Size returns about how many bytes of memory a plan takes.
+func (p *Plan) Size() int { return p.size }
+
+// measure is the size of a plan: of its trees, of what is known of the places in them, and
+// of its texts.
+func (p *Plan) measure() int {
+	const itself, place, change = 2 << 10, 80, 96
+	size := itself + p.admitted.Size() + len(p.function) + len(p.responses)
+	trees := []*schema.Node{p.admitted.Root, p.sent, p.meant}
+	if p.record != nil {
+		trees = append(trees, p.record.root)
+		size += place*(len(p.record.paths)+len(p.record.marks)+len(p.record.mapped)) + len(p.function)
+	}
+	for i, tree := range trees[1:] {
+		if !slices.Contains(trees[:i+1], tree) {
+			size += tree.Size()
+		}
+	}
+	for _, c := range p.report {
+		size += change + len(c.Pointer) + len(c.Why)
+	}
+	return size
 }

@@ -3,6 +3,7 @@ package dialect
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -351,6 +352,73 @@ func TestFit(t *testing.T) {
 	conservative, _ := For("conservative")
 	if fitted, _, _ = conservative.Fit(plans, Budget{Tools: 1000}); len(fitted) != len(plans) {
 		t.Errorf("%d of %d tools", len(fitted), len(plans))
+	}
+}
+
+// The plans that are cached are bounded in bytes, since one may take megabytes.
+func TestCachedPlansAreBounded(t *testing.T) {
+	var c planCache
+	large := cached{plan: &Plan{size: 5 << 20}}
+	for i := range 100 {
+		key := cacheKey{pin: [32]byte{byte(i), 1}}
+		c.put(key, large)
+		if _, ok := c.get(key); !ok {
+			t.Fatal("the plan that was made last is not cached")
+		}
+	}
+	held := 0
+	for _, all := range []map[cacheKey]cached{c.young, c.old} {
+		for _, e := range all {
+			held += e.size()
+		}
+	}
+	if held > cacheBytes {
+		t.Errorf("%d MiB are kept, want at most %d", held>>20, cacheBytes>>20)
+	}
+}
+
+// The size of a plan is that of the memory that it takes.
+func TestPlanSize(t *testing.T) {
+	live := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	var values, properties, branches strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&values, `,"value %d"`, i)
+	}
+	for i := range 300 {
+		fmt.Fprintf(&properties, `,"p%d":{"type":"string","description":"what number %d is"}`, i, i)
+		fmt.Fprintf(&branches, `,{"type":"object","properties":{"kind":{"const":"%d"},"list":{"type":"array","items":{"type":"integer"}}},"required":["kind"]}`, i)
+	}
+	for name, schema := range map[string]string{
+		"values":     `{"type":"object","properties":{"a":{"type":"string","enum":[` + values.String()[1:] + `]}}}`,
+		"properties": `{"type":"object","properties":{` + properties.String()[1:] + `}}`,
+		"branches":   `{"type":"object","properties":{"a":{"anyOf":[` + branches.String()[1:] + `]}}}`,
+	} {
+		for _, of := range []string{"openai", "gemini", Conservative} {
+			d, err := For(of)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plans, said := make([]*Plan, 5), 0
+			before := live()
+			for i := range plans {
+				p, problem := d.convert(dragoman.Tool{Name: "a", InputSchema: []byte(schema)})
+				if problem != nil {
+					t.Fatal(problem)
+				}
+				plans[i], said = p, said+p.Size()
+			}
+			held := live() - before
+			if part := float64(said) / float64(held); part < 0.6 || part > 1.6 {
+				t.Errorf("%s in %s: %d bytes are said and %d held", name, of, said/len(plans), held/int64(len(plans)))
+			}
+			runtime.KeepAlive(plans)
+		}
 	}
 }
 

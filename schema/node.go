@@ -486,3 +486,17 @@ func (n *Node) append(dst []byte) (_ []byte, same bool) {
 	}
 	return dst, same && !n.foreign
 }
+
+// Size returns about how many bytes of memory a tree takes, without the text that it was
+// read from, which it may share with others.
+func (n *Node) Size() int {
+	const node, member, item = 112, 24, 8
+	size := node + len(n.text)
+	for _, m := range n.members {
+		size += member + len(m.Name) + m.Value.Size()
+	}
+	for _, v := range n.items {
+		size += item + v.Size()
+	}
+	return size
+}

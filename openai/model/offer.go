@@ -29,12 +29,11 @@ type offer struct {
 	// hidden reports that most tools, which can be called all the same, are not
 	// among the functions, but those of stand, the two that stand in for them. listed
 	// is how many are, beside the two: those of no server, which are about what cannot
-	// be searched for, and those of kept. size is that of the functions of all tools.
+	// be searched for, and those of kept.
 	hidden bool
 	stand  *standIn
 	listed int
 	kept   *Kept
-	size   int
 }
 
 // A place is where a tool stands in an offer's functions, as long as they are one
@@ -110,7 +109,6 @@ func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, search Searc
 		t := byName[p.Name()]
 		o.order = append(o.order, t)
 		o.places[t] = place{plan: p}
-		o.size += len(p.Function()) + 1
 	}
 	var functions []byte
 	for i, p := range listed {

@@ -27,7 +27,8 @@ type Offers struct {
 	kept  map[offerKey]*list.Element // of *keptOffer
 	order list.List                  // the longest unused first
 	size  int64
-	once  int // how many were used once
+	once  int                   // how many were used once
+	of    map[*dialect.Plan]int // how many of those that are kept have a plan
 	plans map[planKey]weak.Pointer[dialect.Plan]
 	sweep int // the number of plans at which those that are gone are looked for
 }
@@ -50,8 +51,8 @@ type planKey struct {
 type keptOffer struct {
 	key   offerKey
 	make  func() *offer // makes it once, also for those who ask at the same time
-	size  int64
-	again bool // it was used more than once
+	made  *offer        // once it counts
+	again bool          // it was used more than once
 	used  time.Time
 }
 
@@ -61,9 +62,8 @@ const (
 	maxOnce = 4
 	// unused is how long an offer is kept that nobody uses.
 	unused = 10 * time.Minute
-	// toolCost is about what a tool of an offer costs beside its function, and
-	// planCost how many times the size of its function a plan has.
-	toolCost, planCost = 4096, 8
+	// toolCost is about what a tool of a list costs beside its plan and its definition.
+	toolCost = 768
 )
 
 // get returns the offer of tools in a dialect, made now or before. The client brings
@@ -97,7 +97,7 @@ func (s *Offers) entry(key offerKey) *keptOffer {
 		return k
 	}
 	if s.kept == nil {
-		s.kept, s.plans = map[offerKey]*list.Element{}, map[planKey]weak.Pointer[dialect.Plan]{}
+		s.kept, s.of, s.plans = map[offerKey]*list.Element{}, map[*dialect.Plan]int{}, map[planKey]weak.Pointer[dialect.Plan]{}
 	}
 	k := &keptOffer{key: key, used: time.Now(), make: sync.OnceValue(func() *offer {
 		return makeOffer(key.tools, key.dialect, key.room, key.search, func(t *dragoman.Tool) (*dialect.Plan, *dragoman.Problem) {
@@ -137,12 +137,28 @@ func (s *Offers) count(k *keptOffer, o *offer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	element := s.kept[k.key]
-	if element == nil || element.Value.(*keptOffer) != k || k.size > 0 {
+	if element == nil || element.Value.(*keptOffer) != k || k.made != nil {
 		return
 	}
-	k.size = o.cost()
-	s.size += k.size
+	k.made = o
+	s.size += o.cost()
+	for _, at := range o.places {
+		if s.of[at.plan]++; s.of[at.plan] == 1 {
+			s.size += planCost(at.plan)
+		}
+	}
 	s.evict()
+}
+
+// uncount takes away what count added.
+func (s *Offers) uncount(o *offer) {
+	s.size -= o.cost()
+	for _, at := range o.places {
+		if s.of[at.plan]--; s.of[at.plan] == 0 {
+			delete(s.of, at.plan)
+			s.size -= planCost(at.plan)
+		}
+	}
 }
 
 // evict forgets offers that nobody used for long, those that were used once beyond
@@ -162,7 +178,10 @@ func (s *Offers) evict() {
 		}
 		s.order.Remove(e)
 		delete(s.kept, k.key)
-		if s.size -= k.size; !k.again {
+		if k.made != nil {
+			s.uncount(k.made)
+		}
+		if !k.again {
 			s.once--
 		}
 		evicted = true
@@ -178,9 +197,9 @@ func (s *Offers) evict() {
 	}
 }
 
-// cost returns about how many bytes an offer holds.
+// cost returns about how many bytes an offer holds beside its plans.
 func (o *offer) cost() int64 {
-	n := len(o.order)*toolCost + planCost*o.size
+	n := o.tools.Len() * toolCost
 	for _, part := range o.functions {
 		n += len(part)
 	}
@@ -189,6 +208,10 @@ func (o *offer) cost() int64 {
 	}
 	return int64(n)
 }
+
+// planCost is about how many bytes a plan holds, with the definition that it was made of,
+// which is about as long as what became of it.
+func planCost(p *dialect.Plan) int64 { return int64(p.Size() + len(p.Function())) }
 
 // read_more is offered only once something was cut: until then it would cost every
 // request its description and tempt the model for nothing.

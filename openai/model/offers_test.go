@@ -75,6 +75,44 @@ func TestOffersAreBounded(t *testing.T) {
 	})
 }
 
+// What offers say that they hold is what they hold: lists of a server that changes them again
+// and again, of schemas that take far more memory than text.
+func TestOffersHoldWhatTheySay(t *testing.T) {
+	const most = 16 << 20
+	table, err := dialect.Builtin().Derive("fresh", "openai", func(any) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := table.For("fresh")
+	s := &Offers{Bytes: most}
+	live := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := live()
+	for i := range 600 {
+		var properties strings.Builder
+		for j := range 150 {
+			fmt.Fprintf(&properties, `,"p%d_%d":{"type":"string","enum":["a","b","c"]}`, i, j)
+		}
+		tool := dragoman.Tool{Name: "t", Server: "s", Original: "t", Definition: json.RawMessage(`{}`), InputSchema: json.RawMessage(`{"type":"object","properties":{` + properties.String()[1:] + `}}`)}
+		tool.Pin = dragoman.Pin("s", "t", tool.InputSchema)
+		list := dragoman.NewTools([]dragoman.Tool{tool})
+		s.get(list, d, 0, Search{})
+		s.get(list, d, 0, Search{})
+	}
+	// The dialect keeps plans of its own accord, which may be others.
+	held := live() - before
+	if limit := int64(most + 64<<20); held > limit*3/2 || s.size > most {
+		t.Errorf("%d MiB are held, and %d said", held>>20, s.size>>20)
+	}
+	runtime.KeepAlive(s)
+	runtime.KeepAlive(d)
+}
+
 // A selection of a large list is put together from plans that are there: it converts
 // nothing, though the dialect's own cache is smaller than the list.
 func TestSelectionsConvertNothing(t *testing.T) {
