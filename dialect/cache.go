@@ -63,6 +63,13 @@ func (c *planCache) put(key cacheKey, e cached) {
 	c.bytes += size
 }
 
+// forget gives up all plans.
+func (c *planCache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.young, c.old, c.bytes = nil, nil, 0
+}
+
 // A cacheKey is what a plan follows from, beside its dialect: the tool's pin, or
 // a digest made here where nobody computed it, and the name it is offered under.
 type cacheKey struct {

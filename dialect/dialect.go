@@ -64,6 +64,16 @@ func (d *Dialect) With(o Options) *Dialect {
 	return v
 }
 
+// forget gives up the plans of the dialect, with whatever options.
+func (d *Dialect) forget() {
+	d.cache.forget()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, v := range d.variants {
+		v.forget()
+	}
+}
+
 // maxVariants is the number of sets of options that are remembered.
 const maxVariants = 16
 

@@ -45,6 +45,14 @@ func (t *Table) For(name string) (*Dialect, error) {
 	return nil, fmt.Errorf("unknown dialect %q; known are %s", name, strings.Join(t.Names(), ", "))
 }
 
+// Forget gives up the plans that the dialects of the table keep, for a program that is short
+// of memory. They are made again as they are asked for.
+func (t *Table) Forget() {
+	for _, d := range t.dialects {
+		d.forget()
+	}
+}
+
 // Names returns the names of all dialects, sorted.
 func (t *Table) Names() []string { return slices.Sorted(maps.Keys(t.dialects)) }
 

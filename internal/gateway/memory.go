@@ -25,6 +25,8 @@ const shedRetry = 2 * time.Second
 // A memoryGauge says how full the memory is. The zero value works; without a limit
 // it is always empty.
 type memoryGauge struct {
+	forget func() // gives up what can be made again; nil for nothing
+
 	mu        sync.Mutex
 	full      float64
 	until     time.Time // when full is to be found out again
@@ -58,9 +60,15 @@ func (g *memoryGauge) Full() float64 {
 	}
 	if g.full >= shedNew && now.Sub(g.collected) > time.Second {
 		// Nothing new is taken, so nothing makes the garbage that would start a
-		// collection and show that there is room again.
+		// collection and show that there is room again, nor pushes out what is kept to
+		// answer sooner.
 		g.collected = now
-		go runtime.GC()
+		go func() {
+			if g.forget != nil {
+				g.forget()
+			}
+			runtime.GC()
+		}()
 	}
 	return g.full
 }

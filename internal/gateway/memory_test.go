@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman"
 )
 
 // What is shed depends on how full the memory is; health and approvals never are.
@@ -49,6 +51,41 @@ func TestShed(t *testing.T) {
 		if tc.refused && tc.path != "/readyz" && resp.Header.Get("Retry-After") != "2" {
 			t.Errorf("%s at %.2f: Retry-After %q", tc.path, tc.full, resp.Header.Get("Retry-After"))
 		}
+	}
+}
+
+// Where the memory is full, what can be made again goes, before work is refused for good: it
+// may be all that fills it.
+func TestMemoryIsFreed(t *testing.T) {
+	before := debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetMemoryLimit(before)
+	runtime.GC()
+	limit := 4 * int64(inUse())
+	held, forgotten := make([]byte, limit), make(chan struct{})
+	runtime.GC()
+	debug.SetMemoryLimit(limit)
+	gauge := &memoryGauge{forget: func() { held = nil; close(forgotten) }}
+	if full := gauge.Full(); full < shedNew {
+		t.Fatalf("%.2f full", full)
+	}
+	<-forgotten
+	runtime.GC()
+	if full := (&memoryGauge{}).Full(); full > 0.5 {
+		t.Errorf("%.2f full after what can be made again is gone", full)
+	}
+	runtime.KeepAlive(held)
+
+	debug.SetMemoryLimit(before)
+	g := build(t, nil)
+	d, err := g.now.Load().dialects.For("openai")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := dragoman.Tool{Name: "a", InputSchema: []byte(`{"type":"object"}`)}
+	first, _ := d.Plan(tool)
+	g.memory.forget()
+	if again, _ := d.Plan(tool); again == first {
+		t.Error("the gateway keeps its plans")
 	}
 }
 

@@ -217,6 +217,7 @@ func New(file *config.File, o Options) (_ *Gateway, err error) {
 	g.use(first)
 	first.complete(g, nil)
 	g.now.Store(first)
+	g.memory.forget = func() { g.now.Load().forget() }
 	named := file.Files()
 	g.named.Store(&named)
 	g.telemetry.Read(g.readings)

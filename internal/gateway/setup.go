@@ -47,6 +47,7 @@ type setup struct {
 	names     catalog.Catalog
 	sessions  *session.Opener
 	ours      *origin.Guard
+	models    *api.API
 	chat      door.Handler // asks a model, for the console
 	routes    *door.Mux
 }
@@ -183,7 +184,14 @@ func (s *setup) complete(g *Gateway, before *setup) {
 		Overloaded:        func() error { return g.overloaded(door.ShedFirst) },
 		Log:               g.log,
 	})
-	s.chat, s.routes = models.Chat(), g.routes(s, models)
+	s.models, s.chat, s.routes = models, models.Chat(), g.routes(s, models)
+}
+
+// forget gives up what can be made again. Offers and plans of a server that changes its tools
+// again and again may be all that fills the memory, and nobody would ever ask for others.
+func (s *setup) forget() {
+	s.models.Forget()
+	s.dialects.Forget()
 }
 
 // routes are those of all doors.

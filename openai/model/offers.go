@@ -150,6 +150,18 @@ func (s *Offers) count(k *keptOffer, o *offer) {
 	s.evict()
 }
 
+// Forget gives up all offers, for a program that is short of memory. They are made again as
+// they are asked for.
+func (s *Offers) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.kept)
+	clear(s.of)
+	clear(s.plans)
+	s.order.Init()
+	s.size, s.once, s.sweep = 0, 0, 0
+}
+
 // uncount takes away what count added.
 func (s *Offers) uncount(o *offer) {
 	s.size -= o.cost()

@@ -75,6 +75,33 @@ func TestOffersAreBounded(t *testing.T) {
 	})
 }
 
+// What is forgotten is made again, also for those who are making it.
+func TestOffersForget(t *testing.T) {
+	s, d, list := &Offers{}, conservative(), numbered(50)
+	s.Forget()
+	before := s.get(list, d, 0, Search{})
+	s.Forget()
+	if s.size != 0 || s.once != 0 || len(s.kept) != 0 || s.order.Len() != 0 || len(s.of) != 0 {
+		t.Errorf("%d offers of %d bytes are kept, %d of them used once", len(s.kept), s.size, s.once)
+	}
+	if s.get(list, d, 0, Search{}) == before {
+		t.Error("what was forgotten is there")
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 50 {
+				s.get(numbered(5), d, 0, Search{})
+				s.Forget()
+			}
+		})
+	}
+	wg.Wait()
+	if s.size != 0 || s.once != 0 {
+		t.Errorf("%d bytes are said to be kept, and %d offers used once", s.size, s.once)
+	}
+}
+
 // What offers say that they hold is what they hold: lists of a server that changes them again
 // and again, of schemas that take far more memory than text.
 func TestOffersHoldWhatTheySay(t *testing.T) {

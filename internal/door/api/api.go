@@ -112,6 +112,9 @@ func (a *API) Routes() []door.Route {
 	}...)
 }
 
+// Forget gives up what is kept to answer sooner, for a gateway that is short of memory.
+func (a *API) Forget() { a.offers.Forget() }
+
 // Chat returns what answers POST /v1/chat/completions, for a door whose callers show who
 // they are in another way.
 func (a *API) Chat() door.Handler { return a.onceOnly(a.ask(chatWire)) }
