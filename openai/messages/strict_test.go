@@ -49,3 +49,26 @@ func TestStrictWhereItCanBe(t *testing.T) {
 		})
 	}
 }
+
+// TestToolWithoutArguments: an object without properties, which is fine for clients of this API,
+// has none by word at the model's API, which may refuse it else. Other schemas stay as they are.
+func TestToolWithoutArguments(t *testing.T) {
+	openai, err := dialect.For("openai")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for schema, want := range map[string]string{
+		`{"type":"object"}`: `{"type":"object","properties":{}}`,
+		`{"type":"object","additionalProperties":false}`: `{"type":"object","additionalProperties":false,"properties":{}}`,
+		`{"type":"object","properties": {}}`:             `{"type":"object","properties": {}}`,
+		`{"$ref":"#/$defs/d","$defs":{"d":{}}}`:          `{"$ref":"#/$defs/d","$defs":{"d":{}}}`,
+	} {
+		r, err := Parse([]byte(`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"tools":[{"name":"f","input_schema":` + schema + `}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rawjson.Get(rawjson.Get(r.chat(openai).Tools[0], "function"), "parameters"); string(got) != want {
+			t.Errorf("%s is sent as %s", schema, got)
+		}
+	}
+}

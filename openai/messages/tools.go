@@ -87,6 +87,7 @@ func (r *Request) readFunction(o *rawjson.Object, param string) error {
 	if rawjson.Kind(schema) != '{' {
 		return model.Invalid(param+".input_schema", param+".input_schema: must be a JSON schema, as an object.")
 	}
+	schema = withProperties(schema)
 	strict, err := onOff(o, "strict", false, param)
 	if err != nil {
 		return err
@@ -98,6 +99,20 @@ func (r *Request) readFunction(o *rawjson.Object, param string) error {
 		r.later(name, name)
 	}
 	return nil
+}
+
+// withProperties says of an object which properties it has where nothing does. A tool without
+// arguments is {"type": "object"} for Anthropic; OpenAI refuses that.
+func withProperties(schema json.RawMessage) json.RawMessage {
+	o, err := rawjson.ParseObject(schema)
+	if err != nil {
+		return schema
+	}
+	if kind, _ := rawjson.String(o.Get("type")); kind != "object" || o.Get("properties") != nil {
+		return schema
+	}
+	o.Set("properties", json.RawMessage("{}"))
+	return o.Bytes()
 }
 
 // addFunction adds a tool of the client's, as [model.ChatFunction] has it. Members that are for
