@@ -117,7 +117,7 @@ func (b *bench) kept(ctx context.Context) error {
 				"auth":    map[string]any{"api_keys": keys},
 				"store":   map[string]any{"path": filepath.Join(b.dir, contenderNames[who]+".db")},
 				"limits":  []any{map[string]any{"rate": "100000/s", "concurrent": 1000}},
-				"budgets": []any{map[string]any{"name": "everybody", "per": "all", "tokens": 1_000_000_000_000, "period": "month"}},
+				"budgets": []any{map[string]any{"name": "everybody", "per": "all", "tokens": int64(1_000_000_000_000), "period": "month"}},
 			}
 		}
 		var err error

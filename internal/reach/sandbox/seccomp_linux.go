@@ -10,10 +10,12 @@ import (
 // Seccomp lets a process give up system calls (seccomp(2), linux/seccomp.h,
 // linux/filter.h, linux/audit.h).
 var (
-	sysSeccomp = map[string]uintptr{"amd64": 317, "arm64": 277}[runtime.GOARCH]
-	auditArch  = map[string]uint32{"amd64": 0xc000003e, "arm64": 0xc00000b7}[runtime.GOARCH]
-	sysPrlimit = map[string]uint32{"amd64": 302, "arm64": 261}[runtime.GOARCH]
-	prlimit32  = map[string]uint32{"amd64": 340, "arm64": 369}[runtime.GOARCH] // of the architecture with 32 bits that runs here, too
+	sysSeccomp    = map[string]uintptr{"amd64": 317, "arm64": 277}[runtime.GOARCH]
+	auditArch     = map[string]uint32{"amd64": 0xc000003e, "arm64": 0xc00000b7}[runtime.GOARCH]
+	sysSocket     = map[string]uint32{"amd64": 41, "arm64": 198}[runtime.GOARCH] // package syscall has neither on 386
+	sysSocketpair = map[string]uint32{"amd64": 53, "arm64": 199}[runtime.GOARCH]
+	sysPrlimit    = map[string]uint32{"amd64": 302, "arm64": 261}[runtime.GOARCH]
+	prlimit32     = map[string]uint32{"amd64": 340, "arm64": 369}[runtime.GOARCH] // of the architecture with 32 bits that runs here, too
 )
 
 const (
@@ -65,9 +67,9 @@ func denySockets() error {
 		{Code: jumpEqual, K: auditArch, Jf: 12},
 		{Code: loadWord, K: offsetCall},
 		{Code: jumpAtLeast, K: x32, Jt: 10},
-		{Code: jumpEqual, K: syscall.SYS_SOCKET, Jt: 9},
+		{Code: jumpEqual, K: sysSocket, Jt: 9},
 		{Code: jumpEqual, K: sysIOURingSetup, Jt: 8}, // its rings make sockets unseen
-		{Code: jumpEqual, K: syscall.SYS_SOCKETPAIR, Jf: 6},
+		{Code: jumpEqual, K: sysSocketpair, Jf: 6},
 		{Code: loadWord, K: offsetFirst},
 		{Code: jumpEqual, K: syscall.AF_UNIX, Jf: 5},
 		{Code: loadWord, K: offsetSecond},

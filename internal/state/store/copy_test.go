@@ -21,7 +21,7 @@ func furnished(t *testing.T, db *DB) {
 		tx.Raise("pins")
 		for i := range 250 {
 			if _, err := tx.Exec("INSERT INTO turns (owner, id, content, size, expires) VALUES ($1, $2, $3, $4, $5)",
-				fmt.Sprintf("key-%d", i%3), fmt.Sprint(i), bytes.Repeat([]byte{0, 255}, i), 2*i, 1<<50+i); err != nil {
+				fmt.Sprintf("key-%d", i%3), fmt.Sprint(i), bytes.Repeat([]byte{0, 255}, i), 2*i, int64(1<<50)+int64(i)); err != nil {
 				return err
 			}
 		}
