@@ -98,8 +98,8 @@ const maxTokens = 1 << 32
 
 // tokens reads a number of tokens; 0 where it is none.
 func tokens(value json.RawMessage) int64 {
-	n, _ := rawjson.Int(value)
-	if int64(n) > maxTokens {
+	n, ok := rawjson.Int(value)
+	if !ok || int64(n) > maxTokens {
 		return 0
 	}
 	return int64(max(n, 0))
