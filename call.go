@@ -154,7 +154,8 @@ type Asks struct {
 	// none it was not made, because a call before it asks.
 	Questions []Question
 	// State is what the continuation must bring back, at most 64 KiB. It is
-	// opaque: each layer that asks wraps the state of the layer below in its own.
+	// opaque: each layer that asks wraps the state of the layer below in its own, and
+	// unwraps what comes back, as the example does.
 	State []byte
 	// After is how long to wait before the call is made again.
 	After time.Duration
