@@ -116,3 +116,31 @@ func TestConfig(t *testing.T) {
 		t.Errorf("it suggests %d models and %d servers", len(f.Models), len(f.MCPServers))
 	}
 }
+
+// The command that the configuration says to check it with finds the service's variables.
+func TestConfigurationIsCheckedAsItSays(t *testing.T) {
+	text, err := os.ReadFile("config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "# (")
+	command, _, found := strings.Cut(rest, "\n")
+	if !found {
+		t.Fatal("config.yaml says no command")
+	}
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"environment": "# a comment\n#UNSET=\nSEARCH_TOKEN=sesame\n",
+		"config.yaml": "mcpServers: {}\nmodels: [{match: x, base_url: 'http://127.0.0.1:1/v1', api_key: '${SEARCH_TOKEN}'}]\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sh := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll("("+command, "/etc/dragoman", dir))
+	sh.Env = []string{"HOME=" + dir, "PATH=" + filepath.Dir(binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH")}
+	out, _ := sh.CombinedOutput() // no model is there, so it fails
+	if !strings.Contains(string(out), "configuration  "+dir) || strings.Contains(string(out), "not set") {
+		t.Errorf("%s\nsaid %s", command, out)
+	}
+}
