@@ -143,9 +143,18 @@ func (s *terminal) types(keys string) {
 }
 
 const (
-	enter = "\r"
-	ctrlC = "\x03"
+	enter  = "\r"
+	escape = "\x1b"
+	ctrlC  = "\x03"
+	ctrlU  = "\x15"
 )
+
+// skips takes all that is on the screen as seen.
+func (s *terminal) skips() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = len(visible(s.out.String()))
+}
 
 // ends waits for the program's end and its exit code.
 func (s *terminal) ends(code int) {

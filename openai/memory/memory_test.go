@@ -59,7 +59,7 @@ func TestSizeIsHonest(t *testing.T) {
 	const large = 20 << 20
 	document := json.RawMessage(`"` + strings.Repeat("x", large) + `"`)
 	for _, turn := range []*Turn{
-		{Hidden: []json.RawMessage{document}}, {Final: document}, {Text: string(document)},
+		{Prompt: []json.RawMessage{document}}, {Hidden: []json.RawMessage{document}}, {Final: document}, {Text: string(document)},
 		{Open: &Message{Message: document}}, {Open: &Message{After: []json.RawMessage{document}}},
 		{Open: &Message{Calls: []Call{{Raw: document}}}}, {Open: &Message{Calls: []Call{{Result: document}}}},
 		{Open: &Message{Calls: []Call{{ID: string(document)}}}}, {Open: &Message{Calls: []Call{{Client: string(document)}}}},

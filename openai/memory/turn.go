@@ -12,6 +12,9 @@ import (
 // A Turn is what happened behind one visible message of the assistant. A Turn that
 // was given to a [Store] is immutable.
 type Turn struct {
+	// Prompt is what the turn was asked, with what was done before in its place, for a client that
+	// takes both back; nil where it does not.
+	Prompt []json.RawMessage `json:"prompt,omitempty"`
 	// Hidden are the messages before the last one, as the upstream knows them.
 	Hidden []json.RawMessage `json:"hidden,omitempty"`
 	// Final is the upstream's last message; nil when the turn ends with an open
@@ -141,7 +144,7 @@ const slot = 32
 
 // Size returns about how many bytes of memory the turn holds.
 func (t *Turn) Size() int64 {
-	n := 256 + sizes(t.Hidden) + size(t.Final) + len(t.Text)
+	n := 256 + sizes(t.Prompt) + sizes(t.Hidden) + size(t.Final) + len(t.Text)
 	if m := t.Open; m != nil {
 		n += size(m.Message) + sizes(m.After) + 64
 		for i := range m.Calls {

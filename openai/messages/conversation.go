@@ -30,6 +30,8 @@ type Options struct {
 	// Turn names the turn that the request is part of, where its client names it: requests of
 	// one with the same history are the same request, whatever else they say.
 	Turn string
+	// Agent names the agent whose turn that is, among all of all conversations.
+	Agent string
 }
 
 // Conversation is one request to POST /v1/messages as a conversation. Make it with [New]
@@ -101,7 +103,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	c.thread = &recall.Thread{
 		Request: recall.Request{
 			Digest: digest, Owner: owner, Identified: identified, Shown: request.shown(),
-			Retried: options.Retried, Again: options.Again,
+			Retried: options.Retried, Again: options.Again, TakesBack: options.Agent,
 		},
 		Dialogue: c.dialogue, Memory: options.Memory, Running: options.Running, Guide: options.Guide, Log: options.Log,
 	}

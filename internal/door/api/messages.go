@@ -81,24 +81,28 @@ type messagesAsking struct {
 	beside bool // an agent asks it beside its conversation, and
 	search bool // it is a search of the web
 
-	turn string // of Claude Code's that it is part of; empty where it does not say
+	turn  string // of Claude Code's that it is part of; empty where it does not say
+	agent string // whose turn that is: the session's own, or one that it started
 }
 
 func messagesOf(r *http.Request, request *messages.Request, seals *seal.Ring) messagesAsking {
 	beside := fromClaudeCode(r) && (request.Beside() || besideByClass(r))
 	search := beside && request.Search != nil
-	return messagesAsking{request, seals, beside && !search, search, claudeTurn(r, beside)}
+	turn, agent := claudeTurn(r, beside)
+	return messagesAsking{request, seals, beside && !search, search, turn, agent}
 }
 
-// claudeTurn returns the name of the turn of Claude Code's that a request is part of; empty
-// where it does not say. It sends a request again in a stream, too, and to its fallback model
-// with other words of its own. Two agents that it starts with the same words are two.
-func claudeTurn(r *http.Request, beside bool) string {
+// claudeTurn returns the names of the turn of Claude Code's that a request is part of, and of the
+// agent whose it is; empty where it does not say. It sends a request again in a stream, too, and
+// to its fallback model with other words of its own. Two agents that it starts with the same words
+// are two.
+func claudeTurn(r *http.Request, beside bool) (turn, agent string) {
 	prompt, agent := r.Header.Get("X-Claude-Code-Prompt-Id"), r.Header.Get("X-Claude-Code-Agent-Id")
 	if prompt == "" || beside || agent == "" && r.Header.Get("X-Claude-Code-Request-Class") != "main" || !fromClaudeCode(r) {
-		return ""
+		return "", ""
 	}
-	return r.Header.Get("X-Claude-Code-Session-Id") + " " + prompt + " " + agent
+	session := r.Header.Get("X-Claude-Code-Session-Id")
+	return session + " " + prompt + " " + agent, session + " " + agent
 }
 
 // besideByClass reports whether Claude Code says of a request that it is no turn of a
@@ -123,7 +127,7 @@ func (m messagesAsking) rename(model string) { m.Rename(model) }
 func (m messagesAsking) plain(context.Context, string) json.RawMessage { return nil }
 
 func (m messagesAsking) converse(w http.ResponseWriter, options chat.Options, _ *session.Session) (conversation, error) {
-	return messages.New(m.Request, w, messages.Options{Options: options, Seals: m.seals, Turn: m.turn})
+	return messages.New(m.Request, w, messages.Options{Options: options, Seals: m.seals, Turn: m.turn, Agent: m.agent})
 }
 
 // countTokens answers POST /v1/messages/count_tokens: with the upstream's own count where

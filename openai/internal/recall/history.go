@@ -22,6 +22,7 @@ type history struct {
 	keys     [][]string       // for each message, under which its turn may be kept
 	broken   map[int][]string // for messages that a turn without an end may be behind, under which it may be kept
 	within   map[int][]border // for messages of a person's, where in them turns without an end may be
+	taken    map[int][]string // for messages of a person's, under which turns may be kept that they were taken back in front of them
 	ends     []string         // the keys of the last message, if a person's, as one within which others may go on
 	turns    map[string]*memory.Turn
 	results  map[made]*rawjson.Object // what answers calls; nil until it is needed
@@ -71,6 +72,7 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 		if err := t.branch(ctx, h); err != nil {
 			return nil, err
 		}
+		renewed = t.takeBack(ctx, h) || renewed
 	}
 	if renewed { // so does one that is asked otherwise, and ends with the same
 		last := len(h.messages) - 1
@@ -103,6 +105,7 @@ func (t *Thread) follow(ctx context.Context, h *history) error {
 			before = append(before, b.keys...)
 		}
 	}
+	before = append(before, t.front...)
 	for _, owner := range []string{t.Request.Owner, t.Request.From} {
 		if err := t.Running.Await(ctx, owner, before); err != nil {
 			return err
@@ -112,7 +115,7 @@ func (t *Thread) follow(ctx context.Context, h *history) error {
 	if own > 0 && h.keys[own] != nil {
 		own-- // it asks for the rest of that answer
 	}
-	t.behind = slices.Concat(h.broken[own], h.ends)
+	t.behind = slices.Concat(h.broken[own], h.ends, t.front)
 	return nil
 }
 
@@ -235,7 +238,7 @@ func (t *Thread) silent(i int) bool {
 func (t *Thread) historyBorders(keys []string, h *history, i int, before *digest) []string {
 	pieces, is := t.Request.Pieces[i]
 	last := i == len(h.objects)-1
-	if !is || !last && len(pieces.Parts) < 2 || !t.named(before) {
+	if !is || !last && len(pieces.Parts) < 2 && t.Request.TakesBack == "" || !t.named(before) {
 		return keys
 	}
 	all := t.borders(before, pieces)
@@ -244,7 +247,17 @@ func (t *Thread) historyBorders(keys []string, h *history, i int, before *digest
 	}
 	end := all[len(all)-1]
 	if last {
-		h.ends, keys = end.keys, append(keys, end.keys...)
+		t.front = t.frontOf(before)
+		h.ends, keys = end.keys, slices.Concat(keys, end.keys, t.front)
+	}
+	if taken := t.frontKeys(end.keys); taken != nil {
+		for _, b := range all[:len(all)-1] {
+			taken = append(taken, t.frontKeys(b.keys)...) // the client has written on in it since
+		}
+		if h.taken == nil {
+			h.taken = map[int][]string{}
+		}
+		h.taken[i], keys = taken, append(keys, taken...)
 	}
 	if all = all[:len(all)-1]; len(all) == 0 {
 		return keys

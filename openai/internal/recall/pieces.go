@@ -124,12 +124,13 @@ func (t *Thread) brokenKeys() []string {
 	if len(all) == 0 {
 		return nil
 	}
+	t.front = t.frontOf(before)
 	return all[len(all)-1].keys
 }
 
-// brokenAt returns what is kept of a turn that broke off at a border; nil for nothing.
-func (h *history) brokenAt(b border) *memory.Turn {
-	for _, key := range b.keys {
+// kept returns what is kept under the first of keys that has something; nil for nothing.
+func (h *history) kept(keys []string) *memory.Turn {
+	for _, key := range keys {
 		if t := h.turns[key]; t != nil && !t.Ambiguous {
 			return t
 		}
@@ -142,14 +143,16 @@ func (h *history) brokenAt(b border) *memory.Turn {
 func (t *Thread) restoreWithin(h *history, i int) bool {
 	pieces, from := t.Request.Pieces[i], 0
 	for _, b := range h.within[i] {
-		kept := h.brokenAt(b)
+		kept := h.kept(b.keys)
 		if kept == nil {
 			continue
 		}
 		t.Dialogue.More = t.Dialogue.More || kept.More
 		t.Dialogue.AddHidden(append(pieces.Messages(from, b.at), kept.Hidden...)...)
+		t.before = append(append(t.before, pieces.prompt(from, b.at)), kept.Hidden...)
 		from = b.at
 	}
+	t.rest = from
 	if from > 0 {
 		t.Dialogue.AddHidden(pieces.Messages(from, len(pieces.Parts))...)
 	}

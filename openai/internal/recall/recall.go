@@ -44,6 +44,9 @@ type Request struct {
 	// Window names the part of the conversation that the history is of, for a client that
 	// begins another one with each summary; empty where it says nothing of that.
 	Window string
+	// TakesBack names the agent that asks, where it takes a person's message back whose turn broke
+	// off before anything was said, and sends another one in its place; empty where it does not.
+	TakesBack string
 	// Joins says that what the assistant says in a turn is one message, however many the client
 	// sends: one that the request ends with, and its answer, are one from then on.
 	Joins bool
@@ -118,6 +121,11 @@ type Thread struct {
 	behind   []string        // the keys under which others that go on behind it know it; nil once it is marked by them
 	finished func()          // lets a retry of this request go on; nil until Restore
 	first    json.RawMessage // the first of the client's messages as it came; in that of Request the guide may stand
+
+	front   []string          // the keys in front of the message that the request ends with
+	fronted bool              // something is kept under them
+	before  []json.RawMessage // what the model reads of what is done in the place of that message, to
+	rest    int               // which of its parts
 }
 
 // A beginning is that of a turn that broke off, where its client asks for the rest of it: behind

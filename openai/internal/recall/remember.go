@@ -138,6 +138,9 @@ func (t *Thread) Remember(end End) {
 	}
 	defer t.finished()
 	ctx := context.Background() // it is worth more than the request, which may be over
+	if end.Err == nil || end.Seen+t.Dialogue.Broke() != "" {
+		t.settle(ctx)
+	}
 	answered := end.Pending != nil && slices.ContainsFunc(end.Pending.Message.Calls, func(call memory.Call) bool { return call.Result != nil })
 	if t.Memory == nil || len(t.hidden()) == 0 && !answered {
 		return
@@ -173,7 +176,9 @@ func (t *Thread) KeepBegun(ctx context.Context, round *model.Round, seen string)
 	turn.Hidden, turn.Wrote = append(t.Dialogue.Hidden(), t.Dialogue.Begun(round)...), true
 	keys := []string{requestKey(t.Request.Digest)}
 	if t.begun == nil && !t.Request.Shown { // else what was begun is kept under them, or nothing is
-		keys = append(keys, t.brokenOffKeys()...)
+		if keys = append(keys, t.brokenOffKeys()...); seen == "" {
+			keys = t.inFront(keys, turn)
+		}
 	}
 	t.keep(ctx, keys, turn)
 }
@@ -201,6 +206,9 @@ func (t *Thread) keepBroken(ctx context.Context, end End, answered bool) {
 		open := *end.Pending.Message
 		open.Calls = slices.DeleteFunc(slices.Clone(open.Calls), func(call memory.Call) bool { return !call.Ours() || call.Result == nil })
 		turn.Hidden = append(slices.Clip(turn.Hidden), model.Documents(&open)...)
+	}
+	if end.Err != nil && seen == "" && (turn.Wrote || t.doubted) {
+		keys = t.inFront(keys, turn)
 	}
 	t.keep(ctx, keys, turn)
 }

@@ -52,6 +52,7 @@ const (
 	prefixed  = "prefix "
 	tailed    = "prefix tail "
 	parted    = "prefix part "
+	front     = "prefix front "
 	windowed  = "prefix window "
 	requested = "request "
 )
@@ -96,6 +97,7 @@ func (t *Thread) Restore(ctx context.Context) error {
 		if asked != nil && i == len(h.messages)-1 && h.keys[i] != nil && (kept == nil || kept.Open != nil) {
 			break // the message that asked
 		}
+		t.restoreTaken(h, i)
 		whole, better := t.Request.Whole[i]
 		switch {
 		case kept == nil && answersOne(h.objects[i], placed): // somebody else spoke before it
