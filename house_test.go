@@ -42,7 +42,7 @@ var layers = [][]string{
 	{"internal/identity/permission"},
 	{"internal/identity/apikey", "internal/identity/accesstoken"},
 	{"internal/identity/revocation"},
-	{"internal/stage/leaktest", "internal/stage/cputime", "internal/stage/freeport", "internal/stage/patience", "internal/stage/pgtest", "internal/stage/fakeresponses", "internal/stage/resetting"},
+	{"internal/stage/leaktest", "internal/stage/cputime", "internal/stage/liveheap", "internal/stage/freeport", "internal/stage/patience", "internal/stage/pgtest", "internal/stage/fakeresponses", "internal/stage/resetting"},
 	{"internal/stage/storetest"},
 	{"internal/stage/node", "internal/stage/queryplan"},
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/stage/liveheap"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -379,13 +380,6 @@ func TestCachedPlansAreBounded(t *testing.T) {
 
 // The size of a plan is that of the memory that it takes.
 func TestPlanSize(t *testing.T) {
-	live := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	var values, properties, branches strings.Builder
 	for i := range 2000 {
 		fmt.Fprintf(&values, `,"value %d"`, i)
@@ -405,7 +399,7 @@ func TestPlanSize(t *testing.T) {
 				t.Fatal(err)
 			}
 			plans, said := make([]*Plan, 5), 0
-			before := live()
+			before := liveheap.Bytes()
 			for i := range plans {
 				p, problem := d.convert(dragoman.Tool{Name: "a", InputSchema: []byte(schema)})
 				if problem != nil {
@@ -413,7 +407,7 @@ func TestPlanSize(t *testing.T) {
 				}
 				plans[i], said = p, said+p.Size()
 			}
-			held := live() - before
+			held := liveheap.Bytes() - before
 			if part := float64(said) / float64(held); part < 0.6 || part > 1.6 {
 				t.Errorf("%s in %s: %d bytes are said and %d held", name, of, said/len(plans), held/int64(len(plans)))
 			}

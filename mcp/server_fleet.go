@@ -18,8 +18,8 @@ import (
 
 // A Fleet is what servers in several processes share, behind a load balancer that gives a
 // request to any of them, or one after the other: each serves the sessions of legacy clients
-// that another began ([Server].Fleet). Clients of the modern era need none of it. It is safe for concurrent
-// use.
+// that another began ([Server].Fleet). Clients of the modern era need none of it. It is safe
+// for concurrent use.
 type Fleet interface {
 	// Node names this process: a word of letters and digits that no other one has or had.
 	Node() string

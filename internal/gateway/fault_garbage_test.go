@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/liveheap"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -124,7 +125,7 @@ func TestFaultDribble(t *testing.T) {
 	entry.Timeout, entry.MaxInFlight = deadline, 2*calls
 	c := dial(t, endpoint(t, map[string]servers.Config{"slow": entry}, nil), mcp.Modern)
 	drip, echo := tool(t, c, "drip"), tool(t, c, "echo")
-	before := heap()
+	before := liveheap.Bytes()
 	var took times
 	var wg sync.WaitGroup
 	for n := range calls {
@@ -140,7 +141,7 @@ func TestFaultDribble(t *testing.T) {
 	if err := s.Wait(within(t), "tools/call", calls); err != nil {
 		t.Fatal(err)
 	}
-	held := heap() - before
+	held := liveheap.Bytes() - before
 	if res, err := call(within(t), c, echo, 1); fine(res, err, 1) != nil {
 		t.Errorf("a call beside them: %v", fine(res, err, 1))
 	}
@@ -183,7 +184,7 @@ func TestFaultBombs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := dial(t, endpoint(t, map[string]servers.Config{"big": {URL: web(t, h) + "/mcp"}}, nil), mcp.Modern)
 			bad, echo := tool(t, c, "bad"), tool(t, c, "echo")
-			before := heap()
+			before := liveheap.Bytes()
 			began := time.Now()
 			res, err := call(within(t), c, bad, 1)
 			took := time.Since(began)
@@ -193,7 +194,7 @@ func TestFaultBombs(t *testing.T) {
 			if res, err := call(within(t), c, echo, 2); fine(res, err, 2) != nil {
 				t.Errorf("the next call: %v", fine(res, err, 2))
 			}
-			t.Logf("%s: refused after %s; %d KiB are still held", name, took.Round(time.Millisecond), (heap()-before)>>10)
+			t.Logf("%s: refused after %s; %d KiB are still held", name, took.Round(time.Millisecond), (liveheap.Bytes()-before)>>10)
 		})
 	}
 }

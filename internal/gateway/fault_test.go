@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -201,14 +200,6 @@ func (s *times) String() string {
 	slices.Sort(s.all)
 	return fmt.Sprintf("p50 %s, p99 %s, longest %s", s.all[len(s.all)/2].Round(10*time.Microsecond),
 		s.all[len(s.all)*99/100].Round(10*time.Microsecond), s.all[len(s.all)-1].Round(10*time.Microsecond))
-}
-
-// heap is how many bytes are alive.
-func heap() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // within is a context for what must happen, and does so long before.

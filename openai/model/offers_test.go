@@ -13,6 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/stage/liveheap"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -112,14 +113,7 @@ func TestOffersHoldWhatTheySay(t *testing.T) {
 	}
 	d, _ := table.For("fresh")
 	s := &Offers{Bytes: most}
-	live := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
-	before := live()
+	before := liveheap.Bytes()
 	for i := range 600 {
 		var properties strings.Builder
 		for j := range 150 {
@@ -132,7 +126,7 @@ func TestOffersHoldWhatTheySay(t *testing.T) {
 		s.get(list, d, 0, Search{})
 	}
 	// The dialect keeps plans of its own accord, which may be others.
-	held := live() - before
+	held := liveheap.Bytes() - before
 	if limit := int64(most + 64<<20); held > limit*3/2 || s.size > most {
 		t.Errorf("%d MiB are held, and %d said", held>>20, s.size>>20)
 	}

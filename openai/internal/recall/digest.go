@@ -234,12 +234,17 @@ func (t *Thread) unendedKeys(keys []string, d *digest) []string {
 		return keys
 	}
 	for i, key := range keys[from:] {
-		h := sha256.New()
-		h.Write([]byte(key))
-		h.Write([]byte(t.Request.Window))
-		keys[from+i] = string(h.Sum([]byte(windowed)))
+		keys[from+i] = keyOf(windowed, key, t.Request.Window)
 	}
 	return keys
+}
+
+// keyOf returns the key of a kind that stands for another key within what has the name.
+func keyOf(kind, key, name string) string {
+	h := sha256.New()
+	h.Write([]byte(key))
+	h.Write([]byte(name))
+	return string(h.Sum([]byte(kind)))
 }
 
 // tailKey is the key from the last id of ours on, which nothing else has.

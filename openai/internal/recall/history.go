@@ -46,11 +46,14 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	keyed := func() bool {
 		return len(t.Request.Known) > 0 || store != nil && (!spoke || store.Any(ctx, t.Request.Owner) || t.Request.From != "" && store.Any(ctx, t.Request.From))
 	}
-	keys, alike := t.historyKeys(h, keyed() || store != nil && t.Running != nil && t.Request.Identified)
+	any, follows := keyed(), store != nil && t.Running != nil && t.Request.Identified
+	keys, alike := t.historyKeys(h, any || follows)
 	if err := t.follow(ctx, h); err != nil {
 		return nil, err
 	}
-	any := keyed() // of what it has waited for, too
+	if !any && follows {
+		any = keyed() // what ran until now is kept since
+	}
 	renewed := !t.Request.Retried && !t.Request.Again
 	if !renewed {
 		keys = append(keys, requestKey(t.Request.Digest))

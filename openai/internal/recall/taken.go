@@ -2,7 +2,6 @@ package recall
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"slices"
 
@@ -24,10 +23,7 @@ func (t *Thread) frontKeys(keys []string) []string {
 	}
 	all := make([]string, len(keys))
 	for i, key := range keys {
-		h := sha256.New()
-		h.Write([]byte(key))
-		h.Write([]byte(t.Request.TakesBack))
-		all[i] = string(h.Sum([]byte(front)))
+		all[i] = keyOf(front, key, t.Request.TakesBack)
 	}
 	return all
 }
