@@ -30,7 +30,7 @@ type Claims struct {
 	wait   time.Duration // for a request that runs elsewhere
 	lease  time.Duration
 	unseen atomic.Pointer[time.Time] // when the store could not be used last
-	here   sync.Map                  // the holders of this process, by id
+	here   sync.Map                  // the holdings of this process, by id
 }
 
 // How long one that runs elsewhere is waited for, and how long after its last sign of
@@ -186,7 +186,7 @@ type holding struct {
 func (c *Claims) begin(key Key, again bool) *holding {
 	h := &holding{Claims: c, key: key, id: rand.Text(), again: again}
 	h.saw()
-	c.here.Store(h.id, nil)
+	c.here.Store(h.id, h)
 	return h
 }
 
