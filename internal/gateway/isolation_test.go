@@ -443,7 +443,7 @@ func TestTurnsOfAgentsAreClaimed(t *testing.T) {
 		return n
 	}
 	claims := func() int { return count("claims") }
-	intents := func() int { return count("audit WHERE kind = 'intent'") }
+	intents := func() int { return count("audit_records WHERE kind = 'intent'") }
 	if status, body := send(t.Context(), s, "rehearsal", "whole"); status != 200 || !strings.Contains(body, "Made.") || claims() != 0 {
 		t.Fatalf("%d %s, and %d claims", status, body, claims())
 	}
@@ -468,5 +468,59 @@ func TestTurnsOfAgentsAreClaimed(t *testing.T) {
 	}
 	if status, body := send(t.Context(), there, "rehearsal", "next"); status != 200 || !strings.Contains(body, "Made.") {
 		t.Errorf("the next prompt: %d %s", status, body)
+	}
+}
+
+// TestRequestsOfAgentsAreClaimed: a request that names its turn, as Codex's do, and comes again at
+// another process while the first still runs, since its client lost the connection and nobody has
+// told the gateway, waits for what that does and goes on behind it; where that process has died,
+// it goes on at once. Neither makes a call again, and nothing is left of the claims.
+func TestRequestsOfAgentsAreClaimed(t *testing.T) {
+	s := gatedBy(t, func(f *config.File) { f.Policy = []policy.Rule{{Allow: []string{"*"}}} })
+	ann, _ := s.key("ann of requests")
+	there := s.beside(t)
+	count := func(of string) (n int) {
+		if err := s.ledger.DB.Read(t.Context(), func(tx *store.Tx) error { return tx.Row("SELECT count(*) FROM "+of, nil, &n) }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	intents := func() int { return count("audit_records WHERE kind = 'intent'") }
+	for _, tt := range []struct {
+		name  string
+		dies  bool
+		calls int
+	}{
+		{"it runs elsewhere", false, 2},
+		{"it died elsewhere", true, 1},
+	} {
+		script := `CALL create_record {\"table\":\"people\",\"data\":{\"name\":\"Ada\"}}\nTHEN\n`
+		if tt.calls == 2 {
+			script += `CALL create_record {\"table\":\"people\",\"data\":{\"name\":\"Eve\"}}\nTHEN\n`
+		}
+		body := `{"model":"rehearsal:slow","input":"` + script + `SAY Made.","prompt_cache_key":"thread","client_metadata":{"turn_id":"` + tt.name + `"}}`
+		before := intents()
+		var first sync.WaitGroup
+		first.Go(func() {
+			if status, got := s.do(ann, "POST", "/v1/responses", body); status != 200 || !strings.Contains(got, "Made.") {
+				t.Errorf("%s: the first: %d %s", tt.name, status, got)
+			}
+		})
+		eventually(t, "its call is made", func() bool { return intents() > before })
+		if tt.dies {
+			if err := s.ledger.DB.Write(t.Context(), func(tx *store.Tx) error {
+				_, err := tx.Exec("UPDATE claims SET lease = 1")
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if status, got := there.do(ann, "POST", "/v1/responses", body); status != 200 || !strings.Contains(got, "Made.") {
+			t.Errorf("%s: %d %s", tt.name, status, got)
+		}
+		first.Wait()
+		if made, claims := intents()-before, count("claims"); made != tt.calls || claims != 0 {
+			t.Errorf("%s: %d calls and not %d, %d claims are left", tt.name, made, tt.calls, claims)
+		}
 	}
 }

@@ -52,6 +52,11 @@ type Options struct {
 	// something. It is taken for a retry, however late, and refused where what it did
 	// is not remembered.
 	Again bool
+	// Hold claims the request, which is named by a digest of all that it says, among those of
+	// other processes: it waits for one that runs there, or refuses this one, and reports whether
+	// it has run before, as Again does. It is called once, before the model is asked. Nil: there
+	// are no other processes.
+	Hold func(ctx context.Context, request string) (again bool, err error)
 	// Limit is what a turn may use over all the requests that it takes. A zero
 	// member means no bound beside those of the [dragoman.Loop], which count from
 	// the beginning with each request.
@@ -149,7 +154,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 			Messages: request.messages, Digest: recall.Digest(request.object) + options.Session, Owner: owner, Identified: identified,
 			NoCallIDs: request.legacy, Retried: options.Retried, Again: options.Again, Answers: request.answers,
 		},
-		Dialogue: c.dialogue, Memory: options.Memory, Running: options.Running, Guide: options.Guide, Log: options.Log,
+		Dialogue: c.dialogue, Memory: options.Memory, Running: options.Running, Hold: options.Hold, Guide: options.Guide, Log: options.Log,
 	}
 	request.messages = nil // the thread's, which may let go of them
 	return c, nil

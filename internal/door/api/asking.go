@@ -330,6 +330,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		Retried: taped == nil && retried(r, said), // who asks again for a response in the background gets one of its own
 		Session: agentSession(r),
 		Again:   run.Again,
+		Hold:    a.holding(r, s.Caller, run),
 		ID:      id,
 		Log:     log,
 		Missing: s.Missing,

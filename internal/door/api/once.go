@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -82,16 +83,31 @@ func (a *API) keyOf(r *http.Request, who caller.Caller, name string) idempotency
 
 // hold claims the turn of an agent's that a request is part of, where it names that: one that
 // comes again waits for the first at whichever process that is, and is known to have run where
-// that process died. Until end is called, and where a request has a key of its own.
+// that process died. Others that clients send again are claimed later: see [API.holding]. Until
+// end is called, and where a request has no key of its own.
 func (a *API) hold(r *http.Request, said about, who caller.Caller, run *idempotency.Run) (end func(), err error) {
-	if said.claim == "" || run.Claim != nil {
+	switch {
+	case run.Claim != nil:
 		return func() {}, nil
+	case said.claim != "":
+		end, err = a.State.once.Hold(r.Context(), a.keyOf(r, who, "turn\x00"+said.claim), run)
+		return end, elsewhere(err)
+	case retried(r, said):
+		return a.State.once.Later(run), nil
 	}
-	end, err = a.State.once.Hold(r.Context(), a.keyOf(r, who, "turn\x00"+said.claim), run)
-	if errors.Is(err, idempotency.ErrRunning) {
-		err = inProgress(err)
+	return func() {}, nil
+}
+
+// holding returns how a request is claimed that is known by all that it says, and reports whether
+// it has run before; nil where there is nothing to claim.
+func (a *API) holding(r *http.Request, who caller.Caller, run *idempotency.Run) func(ctx context.Context, request string) (again bool, err error) {
+	if run.Hold == nil {
+		return nil
 	}
-	return end, err
+	return func(ctx context.Context, request string) (bool, error) {
+		err := run.Hold(ctx, a.keyOf(r, who, "request\x00"+request))
+		return run.Again, elsewhere(err)
+	}
 }
 
 // claiming returns how a request is claimed by what it is about to change; nil where it
@@ -101,12 +117,16 @@ func claiming(run *idempotency.Run) func(*store.Tx) error {
 		return nil
 	}
 	return func(tx *store.Tx) error {
-		err := run.Claim(tx)
-		if errors.Is(err, idempotency.ErrRunning) {
-			return inProgress(err)
-		}
-		return err
+		return elsewhere(run.Claim(tx))
 	}
+}
+
+// elsewhere returns an error as clients get it, where it says that another process runs a request.
+func elsewhere(err error) error {
+	if errors.Is(err, idempotency.ErrRunning) {
+		return inProgress(err)
+	}
+	return err
 }
 
 // inProgress refuses a request that another process runs.

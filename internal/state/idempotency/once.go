@@ -78,6 +78,9 @@ type Run struct {
 	// process was quicker: then nothing may be changed, and the request ends. Unless its answer
 	// has begun by then, what it says is dropped, and the other's answer is given.
 	Claim func(*store.Tx) error
+	// Hold claims the request once it is known which it is: see [Requests.Later]. It is nil
+	// where there is nothing to claim any more.
+	Hold func(context.Context, Key) error
 }
 
 // A Handler answers a request.
@@ -273,20 +276,42 @@ func (s *Requests) live(ctx context.Context, h *holding) (end func(write func(co
 // did. The print of the key does not count. While the store cannot be used nobody is waited for:
 // what only reads may run, and what changes something has to be claimed there first.
 func (s *Requests) Hold(ctx context.Context, key Key, run *Run) (end func(), err error) {
+	end = s.Later(run)
+	if run.Hold != nil {
+		err = run.Hold(ctx, key)
+	}
+	return end, err
+}
+
+// Later is [Requests.Hold] for a request of which all has to be read before its key is known:
+// its handler calls run.Hold then. Nothing is claimed before.
+func (s *Requests) Later(run *Run) (end func()) {
 	if s.claims == nil {
-		return func() {}, nil
+		return func() {}
 	}
-	found, err := s.claims.await(ctx, key)
-	if err != nil && (errors.Is(err, ErrRunning) || ctx.Err() != nil) {
-		return nil, err
+	var h *holding
+	var let func(write func(context.Context) error)
+	run.Hold = func(ctx context.Context, key Key) error {
+		found, err := s.claims.await(ctx, key)
+		if err != nil && (errors.Is(err, ErrRunning) || ctx.Err() != nil) {
+			return err
+		}
+		run.Again, run.Hold = found != nil, nil
+		h = s.claims.begin(key, run.Again)
+		let = s.live(ctx, h)
+		return nil
 	}
-	run.Again = found != nil
-	h := s.claims.begin(key, run.Again)
-	run.Claim = h.claim
-	let := s.live(ctx, h)
+	run.Claim = func(tx *store.Tx) error {
+		if h == nil {
+			return nil
+		}
+		return h.claim(tx)
+	}
 	return func() {
-		let(func(ctx context.Context) error { return h.release(ctx, run.Again && !run.Answered) })
-	}, nil
+		if h != nil {
+			let(func(ctx context.Context) error { return h.release(ctx, run.Again && !run.Answered) })
+		}
+	}
 }
 
 // give waits for the answer of another process that was quicker, and gives that; where none

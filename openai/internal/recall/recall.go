@@ -9,6 +9,7 @@
 package recall
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -90,6 +91,9 @@ type Thread struct {
 	Memory memory.Store
 	// Running knows which requests are being answered; nil knows of none.
 	Running *memory.Running
+	// Hold claims the request among those of other processes, and reports whether it has run
+	// before; nil where there are none.
+	Hold func(ctx context.Context, request string) (again bool, err error)
 	// Guide is a text about results for the model; empty for none.
 	Guide string
 	// Log receives what went wrong and was survived.

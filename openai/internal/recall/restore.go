@@ -74,6 +74,13 @@ func (t *Thread) Restore(ctx context.Context) error {
 		return err
 	}
 	t.finished = end
+	if t.Hold != nil && t.Request.Digest != "" {
+		again, err := t.Hold(ctx, t.Request.Owner+"\x00"+t.Request.Digest)
+		if err != nil {
+			return err
+		}
+		t.Request.Again = t.Request.Again || again
+	}
 	h, err := t.readHistory(ctx)
 	if err != nil {
 		return err
