@@ -24,9 +24,9 @@ import (
 // Options are what a [Conversation] needs beside the request. Model is required.
 type Options struct {
 	chat.Options
-	// Seals has the keys that seal a model's thoughts; nil makes one that ends with the
-	// conversation, so that no thoughts come back.
-	Seals *seal.Ring
+	// Seals have the keys that seal a model's thoughts; nil means those of this process,
+	// which end with it.
+	Seals *model.Seals
 	// Turn names the turn that the request is part of, where its client names it: requests of
 	// one with the same history are the same request, whatever else they say.
 	Turn string
@@ -74,7 +74,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		options.Log = slog.New(slog.DiscardHandler)
 	}
 	if options.Seals == nil {
-		options.Seals = seal.New()
+		options.Seals = seal.Process()
 	}
 	c := &Conversation{request: request, options: options}
 	c.out = output.New(w, output.Form{

@@ -189,7 +189,10 @@ func compactionItem(id, sealed string) json.RawMessage {
 // Compact answers a request to POST /v1/responses/compact: with what people and developers
 // wrote, and a compaction item in place of everything else.
 func Compact(ctx context.Context, request *Request, options Options) (document json.RawMessage, err error) {
-	s := seals{options.Seals, options.Caller, request.person()}
+	if options.Model == nil {
+		return nil, model.ErrNoClient
+	}
+	s := options.sealsFor(request)
 	h, err := readHistory(request, &clientTools{names: map[string]bool{}, byName: map[string]clientTool{}}, s)
 	if err != nil {
 		return nil, err

@@ -24,11 +24,12 @@ type Options struct {
 	// Options are those of every client half.
 	chat.Options
 	// Store keeps responses that are to be gone on from, and says which approvals were
-	// used; nil keeps none, and a response cannot be fetched.
+	// used; nil keeps none, a response cannot be fetched, and an approval that is sent again
+	// is good again.
 	Store Store
-	// Seals has the keys of what clients keep for us; nil makes one that ends with the
-	// conversation.
-	Seals *seal.Ring
+	// Seals have the keys of what clients keep for us, such as the calls that they approve;
+	// nil means those of this process, which end with it.
+	Seals *model.Seals
 	// Denies reports whether a call is denied, whatever the client says of it: then the
 	// client is not asked. Nil denies nothing.
 	Denies func(context.Context, *dragoman.Call) bool
@@ -43,6 +44,14 @@ type Options struct {
 	Kept func(*Stored)
 	// Add puts what was said into the request's conversation; nil where it has none.
 	Add func(context.Context, *Addition) error
+}
+
+// sealsFor returns what seals for whoever asks a request.
+func (o *Options) sealsFor(r *Request) seals {
+	if o.Seals == nil {
+		return seals{seal.Process(), o.Caller, r.person()}
+	}
+	return seals{o.Seals, o.Caller, r.person()}
 }
 
 // Conversation is one request to POST /v1/responses as a conversation. Make it with
@@ -87,9 +96,6 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	if options.Seals == nil {
-		options.Seals = seal.New()
-	}
 	var all struct { // in one allocation
 		conversation Conversation
 		dialogue     model.Dialogue
@@ -97,7 +103,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	}
 	c := &all.conversation
 	*c = Conversation{
-		request: request, options: options, seals: seals{options.Seals, options.Caller, request.person()},
+		request: request, options: options, seals: options.sealsFor(request),
 		dialogue: &all.dialogue, thread: &all.thread,
 	}
 	var err error

@@ -109,6 +109,10 @@ func New(keys ...Key) *Ring {
 	return r
 }
 
+// Process returns the ring of this process, whose key is random: what it seals is good in it
+// alone. It is for those who were given no other.
+var Process = sync.OnceValue(func() *Ring { return New() })
+
 // Set replaces the keys: the first one seals, all open. What is sealed with a key that
 // goes cannot be opened any more.
 func (r *Ring) Set(keys ...Key) {
