@@ -346,3 +346,42 @@ func TestAsksAreJSON(t *testing.T) {
 		t.Errorf("%s, %v", b, err)
 	}
 }
+
+// statesOf is a toolset whose calls ask, with their id as the state, and answer the state that
+// came back once all of them have been answered.
+type statesOf struct {
+	dragoman.Toolset
+	answered *sync.WaitGroup
+}
+
+func (s statesOf) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
+	if c.Answers == nil {
+		return dragoman.Result{Asks: &dragoman.Asks{State: []byte(c.ID), Questions: []dragoman.Question{{Key: "q", Kind: dragoman.AskForm}}}}, nil
+	}
+	s.answered.Done()
+	s.answered.Wait()
+	return text(string(c.Answers.State)), nil
+}
+
+// A program may have one answer for all: each call gets its own state back with it.
+func TestAnswersAreShared(t *testing.T) {
+	no := &dragoman.Answers{Replies: map[string]json.RawMessage{"q": json.RawMessage(`{"action":"decline"}`)}}
+	var answered, ended sync.WaitGroup
+	loop := dragoman.Loop{
+		Tools: statesOf{answered: &answered},
+		Ask:   func(context.Context, dragoman.Call, *dragoman.Asks) (*dragoman.Answers, error) { return no, nil },
+	}
+	answered.Add(2)
+	for _, id := range []string{"one", "two"} {
+		ended.Go(func() {
+			res, err := loop.Call(t.Context(), dragoman.Call{ID: id, Tool: &dragoman.Tool{Name: "x"}, Can: dragoman.AskForm})
+			if want := string(text(id).Content); err != nil || string(res.Content) != want {
+				t.Errorf("call %s went on with %s, %v", id, res.Content, err)
+			}
+		})
+	}
+	ended.Wait()
+	if no.State != nil {
+		t.Errorf("the answer was changed: %+v", no)
+	}
+}

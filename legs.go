@@ -63,8 +63,9 @@ func (l *Loop) call(ctx context.Context, c Call, pause func() (resume func())) (
 			}
 			return Result{Problem: unanswered(err), Ran: res.Ran, Info: Info{Duration: time.Since(start) - waited}}, nil
 		}
-		answers.State, answers.Ran = res.Asks.State, res.Ran
-		c.Answers = answers
+		given := *answers // which whoever gave them may give to other calls, too
+		given.State, given.Ran = res.Asks.State, res.Ran
+		c.Answers = &given
 	}
 }
 

@@ -44,9 +44,10 @@ type Loop struct {
 	// by one message. The time of a single call is limited by the wire.
 	Timeout time.Duration
 
-	// Ask gets the answers to what a call asks, and waits for them. Where it is
-	// nil, or returns no answers, results that ask go to [Conversation.Answer] and
-	// the turn ends. An error means that nobody will answer: the call ends.
+	// Ask gets the answers to what a call asks, and waits for them. Of the answers
+	// it has to fill in Replies alone. Where it is nil, or returns no answers, results
+	// that ask go to [Conversation.Answer] and the turn ends. An error means that
+	// nobody will answer: the call ends. It is called for several calls at a time.
 	Ask func(context.Context, Call, *Asks) (*Answers, error)
 
 	// Observe is told what happens as it happens. It may be nil. It is called
