@@ -54,10 +54,10 @@
 //	  "cut":[{"pointer":"/data/items","unit":"items","total":5000,"shown":310}],"hint":…}
 //
 // With Shape.Shelf the whole is kept for a while, and the tool read_more, which
-// is the toolset [Shelf.For] a caller, gives the rest page by page: by items,
-// members, characters, lines, bytes or characters of JSON text. The pages put
-// together are the whole, exactly. A conversation should offer the tool once a
-// message had a handle, and not before.
+// is the toolset [Shelf.For] a caller, or one [Shelf.Around] others, gives the
+// rest page by page: by items, members, characters, lines, bytes or characters of
+// JSON text. The pages put together are the whole, exactly. A conversation should
+// offer the tool once a message had a handle, and not before.
 //
 // # Hostile results
 //

@@ -61,6 +61,25 @@ func HasHandle(text string) bool { return handles.MatchString(text) }
 // For returns the toolset of one caller: read_more on that caller's results.
 func (s *Shelf) For(caller string) dragoman.Toolset { return shelfTools{s, caller} }
 
+// Around returns a toolset that runs what tools does, and read_more on a caller's results,
+// for the loop of a conversation whose shapes have this shelf. It does not list read_more:
+// the conversation offers it once there is more to read.
+func (s *Shelf) Around(caller string, tools dragoman.Toolset) dragoman.Toolset {
+	return shelved{tools, s.For(caller)}
+}
+
+type shelved struct {
+	dragoman.Toolset
+	shelf dragoman.Toolset
+}
+
+func (r shelved) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	if t := call.Tool; t != nil && t.Server == "" && t.Original == ReadMore {
+		return r.shelf.Call(ctx, call)
+	}
+	return r.Toolset.Call(ctx, call)
+}
+
 type shelfTools struct {
 	shelf  *Shelf
 	caller string

@@ -44,7 +44,8 @@ type Shape struct {
 	Check func(tool *dragoman.Tool, structured json.RawMessage) error
 
 	// Shelf keeps what was cut, for read_more, and Caller is who may read it.
-	// With a nil Shelf what was cut is lost to the model.
+	// With a nil Shelf what was cut is lost to the model. [Shelf.Around] has a
+	// toolset run read_more.
 	Shelf  *Shelf
 	Caller string
 }

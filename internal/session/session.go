@@ -355,7 +355,7 @@ func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Too
 	if want.Reads {
 		tools = o.chosen.Of(tools, o.reading())
 	}
-	tools = readable{tools, o.state.shelf.For(who.ID)}
+	tools = o.state.shelf.Around(who.ID, tools)
 	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
 	tools = o.o.Gate.Around(client, tools)
 	if !want.Client && !want.SearchOnly {
@@ -423,20 +423,6 @@ func (o *Opener) spoken(up *upstream.Upstream) *dialect.Dialect {
 	}
 	o.dialects.Store(up, d)
 	return d
-}
-
-// readable is a stack that also runs read_more. It does not list it: the
-// conversation offers it once there is more to read.
-type readable struct {
-	dragoman.Toolset
-	shelf dragoman.Toolset
-}
-
-func (r readable) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
-	if t := call.Tool; t != nil && t.Server == "" && t.Original == result.ReadMore {
-		return r.shelf.Call(ctx, call)
-	}
-	return r.Toolset.Call(ctx, call)
 }
 
 // Shared is [Options.Tools] for tools that all callers share.

@@ -25,7 +25,8 @@ type Options struct {
 	Model *model.Client
 	// Shape says how the model shall read the results of a tool, which is nil for
 	// a call of a tool that nobody offered. A nil Shape means the envelope with
-	// its defaults. Where its shapes have a shelf, the toolset must run read_more.
+	// its defaults. Where its shapes have a shelf, the toolset must run
+	// read_more: see [result.Shelf.Around].
 	Shape func(*dragoman.Tool) *result.Shape
 	// Guide is a text about results for the model, put into the first system
 	// message unless one is there already; empty for none.

@@ -37,7 +37,8 @@ type Talk struct {
 	// Guide is a text about results for the model; empty for none.
 	Guide string
 	// Shape says how the model shall read the results of a tool; nil means the
-	// envelope with its defaults.
+	// envelope with its defaults. Where its shapes have a shelf, the toolset must run
+	// read_more: see [result.Shelf.Around].
 	Shape func(*dragoman.Tool) *result.Shape
 	// Offers keeps converted lists of tools between turns and talks; nil converts
 	// anew each turn.

@@ -60,7 +60,8 @@ type Dialogue struct {
 	Search Search
 	// Shape says how the model shall read the results of a tool, which is nil for a
 	// call of a tool that nobody offered. A nil Shape means the envelope with its
-	// defaults. Where its shapes have a shelf, the toolset must run read_more.
+	// defaults. Where its shapes have a shelf, the toolset must run
+	// read_more: see [result.Shelf.Around].
 	Shape func(*dragoman.Tool) *result.Shape
 	// Progress returns what is told how a call of a tool gets on; nil for nobody.
 	Progress func(*dragoman.Tool) func(dragoman.Progress)
