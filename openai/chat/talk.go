@@ -60,6 +60,7 @@ type Talk struct {
 	finish   string
 	usage    json.RawMessage
 	noUsage  bool // the API refuses to be asked for it
+	more     bool // a result in the history was cut, so that the model may read more of it
 }
 
 // Text returns the text of the last turn's answer, or that in which the model refuses
@@ -120,7 +121,7 @@ func (c *talkTurn) Offer(list *dragoman.List) error {
 		}
 	}
 	request.Set("stream", json.RawMessage("true"))
-	c.dialogue = &model.Dialogue{Client: t.Client, Request: model.Request{Object: request}, Offers: t.Offers, Search: t.Search, Shape: t.Shape, Can: t.Can, Usage: !t.noUsage}
+	c.dialogue = &model.Dialogue{Client: t.Client, Request: model.Request{Object: request}, Offers: t.Offers, Search: t.Search, Shape: t.Shape, Can: t.Can, Usage: !t.noUsage, More: t.more}
 	if t.Progress != nil {
 		c.dialogue.Progress = func(tool *dragoman.Tool) func(dragoman.Progress) {
 			return func(p dragoman.Progress) { t.Progress(tool, p) }
@@ -221,7 +222,7 @@ func (c *talkTurn) Close(err error) error {
 	if t.text, t.finish = c.text.String(), c.finish; c.dialogue == nil || err != nil && !c.dialogue.Wrote {
 		return nil
 	}
-	t.messages = withoutSystem(c.dialogue.History())
+	t.messages, t.more = withoutSystem(c.dialogue.History()), c.dialogue.More
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/internal/transcript"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // A talk keeps its history, with what tools said, and forgets a turn that failed
@@ -196,4 +197,36 @@ func TestTalkGoesOn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTalkReadsOn: what was cut in one turn can be read on in the next.
+func TestTalkReadsOn(t *testing.T) {
+	shelf := &result.Shelf{}
+	shape := &result.Shape{Limit: result.MinLimit, Shelf: shelf, Caller: "ann"}
+	talk := &Talk{
+		Client: &model.Client{BaseURL: "http://rehearsal.invalid/v1", HTTP: &http.Client{Transport: &rehearsal.Model{}}},
+		Model:  "rehearsal", Shape: func(*dragoman.Tool) *result.Shape { return shape },
+	}
+	long := dragoman.Result{Ran: dragoman.RanYes, Content: []byte(`{"content":[],"structuredContent":{"numbers":[` + strings.Repeat("7,", 999) + `8]}}`)}
+	loop := &dragoman.Loop{Tools: shelf.Around("ann", calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return long, nil }))}
+	if err := loop.Run(t.Context(), talk.Say("CALL weather__time {}\nTHEN\nSAY There are many.")); err != nil {
+		t.Fatal(err)
+	}
+	told := string(bytes.Join(rawMessages(talk), nil))
+	_, handle, _ := strings.Cut(told, `\"handle\":\"`)
+	handle, _, _ = strings.Cut(handle, `\"`)
+	ask := "SAY Here is the rest.\nCALL read_more {\"handle\":\"" + handle + "\",\"pointer\":\"/data/numbers\",\"offset\":998}\nTHEN\nSAY That is all."
+	if err := loop.Run(t.Context(), talk.Say(ask)); err != nil {
+		t.Fatal(err)
+	}
+	if told := string(bytes.Join(rawMessages(talk), nil)); !strings.Contains(told, `\"items\":[7,8]`) {
+		t.Errorf("the handle was %q; the model said %q and read %s", handle, talk.Text(), told)
+	}
+}
+
+func rawMessages(talk *Talk) (messages [][]byte) {
+	for _, m := range talk.Messages() {
+		messages = append(messages, m)
+	}
+	return messages
 }
