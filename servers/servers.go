@@ -156,7 +156,8 @@ var ErrNone = errors.New("none of the servers can be used")
 // Wait waits until the servers of these labels, or all where there are none, have
 // listed their tools or failed once. It returns the cause of the context's end where
 // that comes first; what the others offer can be used all the same. Where every one
-// has failed, the error wraps [ErrNone] and the [dragoman.Problem] of each. A label that
+// has failed, the error wraps [ErrNone] and the [dragoman.Problem] of each, with what is
+// behind it, such as the [*mcp.AuthorizationError] of one that wants a token. A label that
 // no server has is an error.
 func (s *Set) Wait(ctx context.Context, labels ...string) error {
 	list, err := s.List(ctx)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -156,6 +158,40 @@ func TestServerWantsToken(t *testing.T) {
 	if p := dragoman.AsProblem(err); p == nil || p.Code != dragoman.CodeNeedsAuthorization ||
 		!strings.Contains(p.Message, "Authorization header") || strings.Contains(p.Message, "dragoman login") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestErrorsOfServers: a program finds the error behind a server that cannot be used, such as
+// the challenge of one that wants a token, which says where to get it.
+func TestErrorsOfServers(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/busy" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("WWW-Authenticate", `Bearer scope="read"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer web.Close()
+	set, err := Start(map[string]Server{
+		"closed": {URL: web.URL}, "wrong": {URL: web.URL, Headers: map[string]string{"Authorization": "Bearer a secret of ours"}},
+		"busy": {URL: web.URL + "/busy"}, "gone": {Command: []string{"no-such-program"}},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	for _, label := range []string{"closed", "wrong"} {
+		err := set.Wait(t.Context(), label)
+		if e, ok := errors.AsType[*mcp.AuthorizationError](err); !ok || !slices.Equal(e.Challenges, []string{`Bearer scope="read"`}) {
+			t.Errorf("%s: %v", label, err)
+		}
+	}
+	if e, ok := errors.AsType[*mcp.StatusError](set.Wait(t.Context(), "busy")); !ok || e.Status != http.StatusServiceUnavailable {
+		t.Errorf("busy: %v", e)
+	}
+	if err := set.Wait(t.Context(), "gone"); !errors.Is(err, exec.ErrNotFound) {
+		t.Errorf("gone: %v", err)
 	}
 }
 

@@ -15,7 +15,7 @@ func (c *connection) explain(err error) *dragoman.Problem {
 	if known := dragoman.AsProblem(err); known != nil {
 		return c.masked(c.worded(known))
 	}
-	p := &dragoman.Problem{Code: dragoman.CodeServerUnavailable, Message: err.Error()}
+	p := &dragoman.Problem{Code: dragoman.CodeServerUnavailable, Message: err.Error(), Err: err}
 	if _, ok := errors.AsType[*mcp.AuthorizationError](err); ok {
 		p.Code = dragoman.CodeNeedsAuthorization
 		if stuck := c.stuck(); stuck != nil {
