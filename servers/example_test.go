@@ -2,8 +2,10 @@ package servers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
+	"net/http"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
@@ -88,4 +90,32 @@ func Example() {
 	// 2 tools in the request
 	// {"status":"success","data":{"celsius":22},"meta":{"tool":"weather_get_city","server":"weather","duration_ms":0,"cached":false}}
 	// {"status":"error","data":{"error":"unknown_tool","message":"There is no such tool."},"meta":{"tool":"weather__no_such_tool","server":"","duration_ms":0,"cached":false}}
+}
+
+// A server over HTTP that is shown the token of the moment, by a client of one's own: that of
+// golang.org/x/oauth2 is made so, too.
+func ExampleServer_Connect() {
+	client := &http.Client{Transport: bearer(func() string { return "the token of the moment" })}
+	set, err := servers.Start(map[string]servers.Server{
+		"tickets": {Connect: func(context.Context) mcp.Transport {
+			return mcp.HTTP{URL: "https://tickets.example.com/mcp", Client: client}
+		}},
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer set.Close()
+	err = set.Wait(context.Background())
+	if e, ok := errors.AsType[*mcp.AuthorizationError](err); ok {
+		log.Fatalf("another token is wanted: %q", e.Challenges)
+	}
+}
+
+// bearer shows a token with each request.
+type bearer func() string
+
+func (token bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+token())
+	return http.DefaultTransport.RoundTrip(r)
 }

@@ -31,8 +31,9 @@ type Server struct {
 	Headers map[string]string
 
 	// Connect makes the transport of each session with a server that is reached in
-	// another way, such as one in this process ([mcp.Pipe]). The session ends
-	// before the context does. Nil says that there is no way to it now.
+	// another way, such as one in this process ([mcp.Pipe]), or over HTTP by a client of
+	// yours, which has tokens of its own ([mcp.HTTP]). The session ends before the
+	// context does. Nil says that there is no way to it now.
 	Connect func(context.Context) mcp.Transport
 
 	// Include and Exclude choose among the server's tools, by patterns (* and ?)
@@ -133,6 +134,9 @@ func (s *Server) config() (servers.Config, error) {
 	}
 	if c.Command != "" || c.URL != "" {
 		return c, errors.New("a server has a Connect, a Command or a URL, not several of them")
+	}
+	if len(s.Env) > 0 || s.Dir != "" || len(s.Headers) > 0 {
+		return c, errors.New("none of Env, Dir and Headers goes with a Connect, which is what has to heed them")
 	}
 	return c, nil
 }

@@ -229,6 +229,8 @@ func TestStartRefuses(t *testing.T) {
 		"three":      {Server{URL: "http://127.0.0.1/", Connect: connect}, "not several"},
 		"scheme":     {Server{URL: "ftp://127.0.0.1/"}, "http"},
 		"fewer":      {Server{Connect: connect, InFlight: -1}, "less than zero"},
+		"unheard":    {Server{Connect: connect, Headers: map[string]string{"X-Team": "a"}}, "none of Env, Dir and Headers"},
+		"unset":      {Server{Connect: connect, Env: map[string]string{"A": "b"}}, "none of Env, Dir and Headers"},
 		"sooner":     {Server{Connect: connect, Timeout: -1}, "less than zero"},
 	} {
 		set, err := Start(map[string]Server{label: tt.server, "fine": {Connect: connect}}, nil)
