@@ -496,3 +496,19 @@ func TestLoopHoldsNoState(t *testing.T) {
 		}
 	}
 }
+
+// noList is a toolset that is broken: it has neither a list nor an error.
+type noList struct{ dragoman.Toolset }
+
+func (noList) List(context.Context) (*dragoman.List, error) { return nil, nil }
+
+// What a program has left out is an error, which says so, and never ends the program.
+func TestRunWithoutConversationOrList(t *testing.T) {
+	if err := (&dragoman.Loop{Tools: &asking{}}).Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "needs a conversation") {
+		t.Errorf("without a conversation: %v", err)
+	}
+	conv := &script{}
+	if err := (&dragoman.Loop{Tools: noList{}}).Run(t.Context(), conv); err == nil || !strings.Contains(err.Error(), "listing tools: the toolset returned neither a list nor an error") || len(conv.closed) != 1 {
+		t.Errorf("without a list: %v, closed with %v", err, conv.closed)
+	}
+}

@@ -87,6 +87,9 @@ type Event struct {
 // conversation early, such as the end of ctx or a failure of the upstream; conv
 // has then told the client.
 func (l *Loop) Run(ctx context.Context, conv Conversation) error {
+	if conv == nil {
+		return errNoConversation
+	}
 	ctx, span := observe.Begin(ctx, observe.Conversation)
 	defer span.End()
 	err := l.run(ctx, conv)
@@ -146,11 +149,18 @@ func (l *Loop) list(ctx context.Context) (list *List, err error) {
 			list, err = nil, &PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
-	return l.Tools.List(ctx)
+	if list, err = l.Tools.List(ctx); list == nil && err == nil {
+		err = errNoList
+	}
+	return list, err
 }
 
-// errNoTools is the error of a [Loop] that was made without them.
-var errNoTools = errors.New("a loop needs Tools")
+// What a program that uses a [Loop] has left out.
+var (
+	errNoTools        = errors.New("a loop needs Tools")
+	errNoConversation = errors.New("a loop needs a conversation to run")
+	errNoList         = errors.New("the toolset returned neither a list nor an error")
+)
 
 // continued reports whether calls are those of an earlier turn, which go on.
 func continued(calls []Call) bool {

@@ -56,8 +56,8 @@ func (p *Plan) within(b *schema.Budget) *Plan {
 // call would run with a part of what the model meant. And nothing is repaired
 // that could be read in two ways; see [Plan.DecodeAs].
 //
-// The nil Plan of a name that [Document.Find] does not know decodes nothing: the
-// Problem is [dragoman.CodeUnknownTool].
+// The nil Plan of a name that [Document.Find] does not know, and the zero Plan, decode
+// nothing: the Problem is [dragoman.CodeUnknownTool].
 func (p *Plan) Decode(raw, finish string) (json.RawMessage, []Repair, *dragoman.Problem) {
 	return p.DecodeAs(raw, finish, Certain)
 }
@@ -65,7 +65,7 @@ func (p *Plan) Decode(raw, finish string) (json.RawMessage, []Repair, *dragoman.
 // DecodeAs is [Plan.Decode] with repairs of some [Grade]. [GradeOf] tells which
 // one a tool may have.
 func (p *Plan) DecodeAs(raw, finish string, grade Grade) (json.RawMessage, []Repair, *dragoman.Problem) {
-	if p == nil {
+	if p == nil || p.judge == nil {
 		return nil, nil, &dragoman.Problem{Code: dragoman.CodeUnknownTool, Message: "There is no such tool."}
 	}
 	if len(raw) > MaxArguments {

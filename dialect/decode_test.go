@@ -335,3 +335,15 @@ func TestKnownShapeBesideAnyObject(t *testing.T) {
 		}
 	}
 }
+
+// TestZeroPlan: a plan of no tool says that there is none.
+func TestZeroPlan(t *testing.T) {
+	for _, p := range []*Plan{nil, {}} {
+		if arguments, _, problem := p.Decode("{}", ""); arguments != nil || problem == nil || problem.Code != dragoman.CodeUnknownTool {
+			t.Errorf("%v: %s, %v", p, arguments, problem)
+		}
+	}
+	if p := (&Plan{}); p.Parameters() != nil || p.Meaning() != nil || p.Function() != nil {
+		t.Errorf("%s, %s, %s", p.Parameters(), p.Meaning(), p.Function())
+	}
+}

@@ -414,8 +414,11 @@ func (n *Node) Clone() *Node {
 }
 
 // Append appends n as JSON to dst. What was not changed since it was read is
-// written byte for byte as it was.
+// written byte for byte as it was. Of a nil node there is nothing.
 func (n *Node) Append(dst []byte) []byte {
+	if n == nil {
+		return dst
+	}
 	dst, _ = n.append(dst)
 	return dst
 }

@@ -71,7 +71,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Set is several MCP servers as one toolset. It is safe for concurrent use.
+// A Set is several MCP servers as one toolset. Make it with [Start]; it is safe for
+// concurrent use.
 type Set struct {
 	running *servers.Set
 	named   catalog.Catalog
@@ -143,13 +144,26 @@ func (s *Server) config() (servers.Config, error) {
 
 // List returns what the servers offer now, without waiting for any of them, and
 // their states. While nothing changes it returns the same list.
-func (s *Set) List(ctx context.Context) (*dragoman.List, error) { return s.named.List(ctx) }
+func (s *Set) List(ctx context.Context) (*dragoman.List, error) {
+	if !s.started() {
+		return nil, errNotStarted
+	}
+	return s.named.List(ctx)
+}
+
+// started reports whether [Start] made the set: what it returns beside an error is none.
+func (s *Set) started() bool { return s != nil && s.running != nil }
+
+var errNotStarted = errors.New("this set of servers was not made by servers.Start")
 
 // Call runs a call at the server of its tool. It waits for its turn, and for a
 // server that is coming back, at most half a minute each. The arguments are passed
 // on as they are: [github.com/dragoman-mcp/dragoman/dialect.Plan.Decode] is what
 // brings those of a model into the server's form.
 func (s *Set) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	if !s.started() {
+		return dragoman.Result{Ran: dragoman.RanNot}, errNotStarted
+	}
 	return s.named.Call(ctx, call)
 }
 
@@ -199,6 +213,10 @@ func (s *Set) Wait(ctx context.Context, labels ...string) error {
 
 // Close ends all servers, with all that they started, and returns when they have
 // ended.
-func (s *Set) Close() { s.running.Close() }
+func (s *Set) Close() {
+	if s.started() {
+		s.running.Close()
+	}
+}
 
 var _ dragoman.Toolset = (*Set)(nil)

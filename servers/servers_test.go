@@ -253,3 +253,19 @@ func TestToolset(t *testing.T) {
 		return set
 	})
 }
+
+// TestSetThatWasNotStarted: what Start returns beside an error can be closed, and says what it is.
+func TestSetThatWasNotStarted(t *testing.T) {
+	none, err := Start(map[string]Server{"nothing": {}}, nil)
+	if err == nil {
+		t.Fatal("started nothing")
+	}
+	for _, set := range []*Set{none, {}} {
+		_, err := set.List(t.Context())
+		res, callErr := set.Call(t.Context(), dragoman.Call{})
+		if err != errNotStarted || callErr != errNotStarted || set.Wait(t.Context()) != errNotStarted || res.Ran != dragoman.RanNot {
+			t.Errorf("%v, %v, ran: %v", err, callErr, res.Ran)
+		}
+		set.Close()
+	}
+}
