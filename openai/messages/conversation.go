@@ -102,7 +102,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	}
 	c.thread = &recall.Thread{
 		Request: recall.Request{
-			Digest: digest, Owner: owner, Identified: identified, Shown: request.shown(),
+			Digest: digest, Turn: options.Turn != "", Owner: owner, Identified: identified, Shown: request.shown(),
 			Retried: options.Retried, Again: options.Again, TakesBack: options.Agent,
 		},
 		Dialogue: c.dialogue, Memory: options.Memory, Running: options.Running, Hold: options.Hold, Guide: options.Guide, Log: options.Log,

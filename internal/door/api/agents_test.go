@@ -82,3 +82,33 @@ func TestRequestsThatAgentsSendAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestClaudeCodeComplainsOfSilence: where the model said nothing in the end, Claude Code says so behind
+// the prompt, and the model reads that behind what was done.
+func TestClaudeCodeComplainsOfSilence(t *testing.T) {
+	up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, body []byte) {
+		w.Header().Set("Content-Type", "application/json")
+		if bytes.Contains(body, []byte(`"role":"tool"`)) {
+			_, _ = io.WriteString(w, `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"stop"}]}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"files__delete","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
+	}}
+	chat := up.model(t, "*")
+	chat.Wires = nil
+	d := open(t, nil, chat)
+	for _, complaint := range []string{"", `,{"type":"text","text":"<system-reminder>\nNothing was visible.\n</system-reminder>"}`} {
+		a := d.do("POST", "/v1/messages", `{"model":"m","max_tokens":100,"metadata":{"user_id":"u"},"tools":[{"name":"Bash","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":[{"type":"text","text":"Go"}`+complaint+`]}]}`,
+			"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Request-Class", "main", "X-Claude-Code-Prompt-Id", "p")
+		if a.status != 200 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	if got := strings.TrimSpace(d.tools.calls()); got != "files__delete {}" {
+		t.Errorf("ran %q", got)
+	}
+	last := up.last(t).body
+	if done, complaint := strings.Index(last, `"role":"tool"`), strings.Index(last, "Nothing was visible."); done < 0 || complaint < done {
+		t.Errorf("the model reads %s", last)
+	}
+}

@@ -338,9 +338,17 @@ func (t *Thread) wholeText(seen string) string {
 // hidden are the messages of the turn that the client does not see as they are.
 func (t *Thread) hidden() []json.RawMessage {
 	if t.begun == nil {
+		return t.ofRequest()
+	}
+	return append(slices.Clip(t.begun.hidden), t.ofRequest()...)
+}
+
+// ofRequest are those that belong to this very request.
+func (t *Thread) ofRequest() []json.RawMessage {
+	if t.earlier == nil {
 		return t.Dialogue.Hidden()
 	}
-	return append(slices.Clip(t.begun.hidden), t.Dialogue.Hidden()...)
+	return slices.Concat(t.earlier, t.Dialogue.Hidden())
 }
 
 // contentText returns a message's content as text; content of several parts, or of

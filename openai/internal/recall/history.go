@@ -23,7 +23,7 @@ type history struct {
 	broken   map[int][]string // for messages that a turn without an end may be behind, under which it may be kept
 	within   map[int][]border // for messages of a person's, where in them turns without an end may be
 	taken    map[int][]string // for messages of a person's, under which turns may be kept that they were taken back in front of them
-	ends     []string         // the keys of the last message, if a person's, as one within which others may go on
+	end      border           // the last one of the last message, if a person's, as one within which others may go on
 	turns    map[string]*memory.Turn
 	results  map[made]*rawjson.Object // what answers calls; nil until it is needed
 	room     *room                    // of the objects, which end with the history
@@ -79,7 +79,7 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	}
 	if renewed { // so does one that is asked otherwise, and ends with the same
 		last := len(h.messages) - 1
-		for _, key := range append(slices.Clone(h.broken[last]), h.ends...) {
+		for _, key := range append(slices.Clone(h.broken[last]), h.end.keys...) {
 			if h.turns[key] == nil {
 				continue
 			}
@@ -118,7 +118,7 @@ func (t *Thread) follow(ctx context.Context, h *history) error {
 	if own > 0 && h.keys[own] != nil {
 		own-- // it asks for the rest of that answer
 	}
-	t.behind = slices.Concat(h.broken[own], h.ends, t.front)
+	t.behind = slices.Concat(h.broken[own], h.end.keys, t.front)
 	return nil
 }
 
@@ -251,7 +251,7 @@ func (t *Thread) historyBorders(keys []string, h *history, i int, before *digest
 	end := all[len(all)-1]
 	if last {
 		t.front = t.frontOf(before)
-		h.ends, keys = end.keys, slices.Concat(keys, end.keys, t.front)
+		h.end, keys = end, slices.Concat(keys, end.keys, t.front)
 	}
 	if taken := t.frontKeys(end.keys); taken != nil {
 		for _, b := range all[:len(all)-1] {

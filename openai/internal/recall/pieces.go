@@ -138,6 +138,18 @@ func (h *history) kept(keys []string) *memory.Turn {
 	return nil
 }
 
+// silence returns what is kept of this very request, where its client has an answer in which
+// nothing was said; nil where it has none. Claude Code keeps no such answer, and has an agent's
+// own words follow in the same message, as reminders: that nothing was visible, or what a hook
+// says of the end of the turn. What was done stands in front of them.
+func (t *Thread) silence(h *history) *memory.Turn {
+	kept := h.turns[requestKey(t.Request.Digest)]
+	if !t.Request.Turn || kept == nil || kept.Delivered.IsZero() || kept.Text != "" || kept.Open != nil {
+		return nil
+	}
+	return kept
+}
+
 // restoreWithin puts a message of a person's, within which turns broke off, behind the history
 // with what was done in them, and reports whether there is any.
 func (t *Thread) restoreWithin(h *history, i int) bool {
@@ -153,6 +165,11 @@ func (t *Thread) restoreWithin(h *history, i int) bool {
 		from = b.at
 	}
 	t.rest = from
+	if kept := t.silence(h); kept != nil && i == len(h.messages)-1 && h.end.at > from && h.end.at < len(pieces.Parts) {
+		t.earlier = kept.Hidden
+		t.Dialogue.AddHidden(append(pieces.Messages(from, h.end.at), kept.Hidden...)...)
+		from = h.end.at
+	}
 	if from > 0 {
 		t.Dialogue.AddHidden(pieces.Messages(from, len(pieces.Parts))...)
 	}

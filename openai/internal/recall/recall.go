@@ -37,6 +37,9 @@ type Request struct {
 	Known map[string]*memory.Turn
 	// Digest is that of the whole request: see [Digest].
 	Digest string
+	// Turn says that the Digest names a turn of the client's, so that no other request has it,
+	// however much later it comes.
+	Turn bool
 	// Owner is under whose name its conversations are kept.
 	Owner string
 	// From is under whose name the conversation is kept that this one was branched off from;
@@ -117,14 +120,15 @@ type Thread struct {
 	// Kept is told of what is remembered, with its keys; nil tells nobody.
 	Kept func(keys []string, turn *memory.Turn)
 
-	resumed  *memory.Turn    // the turn that Resume is from
-	begun    *beginning      // what was said and done in the same turn before the request; nil for nothing
-	wrote    bool            // an earlier request of this turn may have changed something
-	ended    bool            // KeepFinal was called
-	doubted  bool            // KeepBegun has kept calls as if nobody knew what becomes of them
-	behind   []string        // the keys under which others that go on behind it know it; nil once it is marked by them
-	finished func()          // lets a retry of this request go on; nil until Restore
-	first    json.RawMessage // the first of the client's messages as it came; in that of Request the guide may stand
+	resumed  *memory.Turn      // the turn that Resume is from
+	begun    *beginning        // what was said and done in the same turn before the request; nil for nothing
+	earlier  []json.RawMessage // what was done for this very request before, and stands within its last message
+	wrote    bool              // an earlier request of this turn may have changed something
+	ended    bool              // KeepFinal was called
+	doubted  bool              // KeepBegun has kept calls as if nobody knew what becomes of them
+	behind   []string          // the keys under which others that go on behind it know it; nil once it is marked by them
+	finished func()            // lets a retry of this request go on; nil until Restore
+	first    json.RawMessage   // the first of the client's messages as it came; in that of Request the guide may stand
 
 	front   []string          // the keys in front of the message that the request ends with
 	fronted bool              // something is kept under them

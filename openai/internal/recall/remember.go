@@ -173,7 +173,7 @@ func (t *Thread) KeepBegun(ctx context.Context, round *model.Round, seen string)
 	}
 	t.doubted = true
 	turn := t.turn(seen)
-	turn.Hidden, turn.Wrote = append(t.Dialogue.Hidden(), t.Dialogue.Begun(round)...), true
+	turn.Hidden, turn.Wrote = append(t.ofRequest(), t.Dialogue.Begun(round)...), true
 	keys := []string{requestKey(t.Request.Digest)}
 	if t.begun == nil && !t.Request.Shown { // else what was begun is kept under them, or nothing is
 		if keys = append(keys, t.brokenOffKeys()...); seen == "" {
@@ -291,7 +291,7 @@ func (t *Thread) request(end End, answered bool) *memory.Turn {
 		return nil
 	}
 	turn := t.turn(end.Seen)
-	turn.Hidden = t.Dialogue.Hidden() // what was before stands in the history of the same request, too
+	turn.Hidden = t.ofRequest() // what was before stands in the history of the same request, too
 	if end.Err == nil && !t.Running.Waited(t.Request.Owner, t.Request.Digest) {
 		turn.Delivered = time.Now()
 	}

@@ -277,8 +277,10 @@ func (t *Thread) takeUp(kept *memory.Turn) error {
 			Message: "This request ran before, and what its tools did is not remembered any more. It is not run again, since they may have changed something.",
 			Header:  http.Header{"X-Should-Retry": {"false"}},
 		}
-	case kept != nil && (t.Request.Again || kept.Delivered.IsZero() || time.Since(kept.Delivered) < retryWindow):
-		t.Dialogue.AddHidden(kept.Hidden...)
+	case kept != nil && (t.Request.Again || t.Request.Turn || kept.Delivered.IsZero() || time.Since(kept.Delivered) < retryWindow):
+		if t.earlier == nil {
+			t.Dialogue.AddHidden(kept.Hidden...)
+		}
 		t.Dialogue.Wrote, t.Dialogue.Spent = kept.Wrote, kept.Spent
 		if kept.Undelivered != nil && kept.Open != nil {
 			open := *kept.Open

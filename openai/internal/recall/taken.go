@@ -51,7 +51,7 @@ func (t *Thread) takeBack(ctx context.Context, h *history) bool {
 	if slices.ContainsFunc(h.within[last], func(b border) bool { return h.kept(b.keys) != nil }) {
 		return false
 	}
-	keys := t.frontKeys(h.ends)
+	keys := t.frontKeys(h.end.keys)
 	for _, key := range keys {
 		h.turns[key] = kept
 	}

@@ -175,6 +175,19 @@ func parts(texts []string) Pieces {
 // end does what the model calls, and answers.
 func (r taking) end(t *testing.T, thread *Thread) {
 	t.Helper()
+	if r.does(t, thread); r.calls == "dies" {
+		return
+	}
+	end := End{Seen: r.answer}
+	if end.Err = context.Canceled; r.answer != "" && !strings.HasSuffix(r.answer, "...") {
+		end.Err, end.Last = nil, &model.Reply{Message: object(t, string(model.ChatMessage("assistant", rawjson.Quote(r.answer))))}
+	}
+	thread.Remember(end)
+}
+
+// does does what the model calls.
+func (r taking) does(t *testing.T, thread *Thread) {
+	t.Helper()
 	if r.calls != "" {
 		tool := &dragoman.Tool{Name: r.calls}
 		if r.calls == "read" {
@@ -190,9 +203,4 @@ func (r taking) end(t *testing.T, thread *Thread) {
 		thread.Dialogue.AddHidden(model.Documents(&memory.Message{Message: message.Message, Calls: []memory.Call{call}})...)
 		thread.Dialogue.Wrote = thread.Dialogue.Wrote || r.calls != "read"
 	}
-	end := End{Seen: r.answer}
-	if end.Err = context.Canceled; r.answer != "" && !strings.HasSuffix(r.answer, "...") {
-		end.Err, end.Last = nil, &model.Reply{Message: object(t, string(model.ChatMessage("assistant", rawjson.Quote(r.answer))))}
-	}
-	thread.Remember(end)
 }
