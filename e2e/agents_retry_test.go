@@ -35,7 +35,7 @@ func TestAgentsRepeatNothing(t *testing.T) {
 	if f := x.ask("CALL tools__echo\nSAY Done.", "-c", "model_providers.dragoman.stream_max_retries=2"); len(f.Fails) < 3 || len(f.Texts) != 0 {
 		t.Errorf("Codex says %+v", f)
 	}
-	c := startClaude(t, g)
+	c := startClaude(t, g, "CLAUDE_CODE_MAX_RETRIES=2")
 	c.fails = true
 	if f := c.ask("CALL tools__again\nSAY Done."); !f.Failed {
 		t.Errorf("Claude Code says %+v", f)

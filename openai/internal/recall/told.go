@@ -63,9 +63,10 @@ func overfull(e model.Error) model.Error {
 // can be told not to; LangChain's for JavaScript repeat all but 400 to 407, 409 and 413,
 // whatever the header says, as requests that are new. After 400 Claude Code asks another
 // time, with less in its request, which is a new one, too; 401 to 404, 407 and 413 say what
-// is not so.
+// is not so. A client that names its turn is told what is so, and waits where an API has it wait:
+// what it sends again goes on from there, but for a history that it has made shorter.
 func (t *Thread) noRetry(e model.Error) model.Error {
-	if !t.Dialogue.Wrote {
+	if !t.Dialogue.Wrote || t.Request.Turn && t.Memory != nil && !e.TooLong() {
 		return e
 	}
 	e.Header = e.Header.Clone()

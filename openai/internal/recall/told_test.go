@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -24,6 +25,27 @@ func TestNoRetry(t *testing.T) {
 			case wrote && told.Status != status && told.Type != model.TypeServer:
 				t.Errorf("%d, written: the request is said to be wrong", status)
 			}
+		}
+	}
+}
+
+// TestNamedTurnIsToldWhatIsSo checks that a client that names its turn waits for its API, since what
+// it sends again goes on, where that is kept; but makes no shorter history.
+func TestNamedTurnIsToldWhatIsSo(t *testing.T) {
+	limited := &model.Error{Status: http.StatusTooManyRequests, Type: model.TypeServer, Message: "slowly", Header: http.Header{"Retry-After": {"25"}}}
+	long := &model.Error{Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeUpstreamInvalid, Message: "prompt is too long: maximum context length is 8 tokens, your messages resulted in 9 tokens"}
+	for _, tt := range []struct {
+		kept memory.Store
+		err  error
+		want int
+	}{
+		{&memory.Memory{}, limited, http.StatusTooManyRequests},
+		{&memory.Memory{}, long, http.StatusNotAcceptable},
+		{nil, limited, http.StatusNotAcceptable},
+	} {
+		told := (&Thread{Request: Request{Turn: true}, Memory: tt.kept, Dialogue: &model.Dialogue{Wrote: true}}).Told(tt.err, "")
+		if told.Status != tt.want || told.Status == http.StatusTooManyRequests && (told.Header.Get("Retry-After") != "25" || told.Header.Get("X-Should-Retry") != "") {
+			t.Errorf("%v: %d %v, want %d", tt.err, told.Status, told.Header, tt.want)
 		}
 	}
 }
