@@ -146,7 +146,7 @@ func (c *Conversation) newThread() recall.Thread {
 	return recall.Thread{
 		Request: recall.Request{
 			Messages: c.history.messages, Whole: c.history.whole, Notes: c.history.notes(), Known: c.request.known,
-			Digest: c.request.digest(c.history.messages) + c.options.Session, Owner: owner, From: c.request.branchedFrom(c.options.Caller), Window: c.request.window, Joins: true, Identified: identified,
+			Digest: c.request.digest(c.history.messages) + c.options.Session, Turn: c.request.codex && c.request.NamesTurn(), Owner: owner, From: c.request.branchedFrom(c.options.Caller), Window: c.request.window, Joins: true, Identified: identified,
 			Retried: c.options.Retried, Again: c.options.Again,
 		},
 		Dialogue: c.dialogue, Memory: c.options.Memory, Running: c.options.Running, Hold: c.options.Hold, Guide: c.guide(), Log: c.options.Log,

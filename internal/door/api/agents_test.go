@@ -113,34 +113,44 @@ func TestClaudeCodeComplainsOfSilence(t *testing.T) {
 	}
 }
 
-// TestClaudeCodeWaitsForTheAPI: where tools have changed something before the model's API is busy,
-// Claude Code reads so, and what it sends again goes on from there.
-func TestClaudeCodeWaitsForTheAPI(t *testing.T) {
-	busy := true
-	up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, body []byte) {
-		w.Header().Set("Content-Type", "application/json")
-		switch {
-		case !bytes.Contains(body, []byte(`"role":"tool"`)):
-			_, _ = io.WriteString(w, `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"files__delete","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
-		case busy:
-			w.Header().Set("Retry-After", "600")
-			w.WriteHeader(http.StatusTooManyRequests)
-		default:
-			_, _ = io.WriteString(w, `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"Done."},"finish_reason":"stop"}]}`)
+// TestAgentsWaitForTheAPI: where tools have changed something before the model's API is busy, agents
+// that name their turns read so, and what they send again goes on from there.
+func TestAgentsWaitForTheAPI(t *testing.T) {
+	for path, tt := range map[string]struct {
+		body    string
+		headers []string
+	}{
+		"/v1/messages": {
+			`{"model":"m","max_tokens":100,"metadata":{"user_id":"u"},"tools":[{"name":"Bash","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"Go"}]}`,
+			[]string{"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Request-Class", "main", "X-Claude-Code-Prompt-Id", "p"},
+		},
+		"/v1/responses": {`{"model":"m","input":"Go","client_metadata":{"turn_id":"t1","x-codex-turn-metadata":"{}"}}`, nil},
+	} {
+		busy := true
+		up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, body []byte) {
+			w.Header().Set("Content-Type", "application/json")
+			switch {
+			case !bytes.Contains(body, []byte(`"role":"tool"`)):
+				_, _ = io.WriteString(w, `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"files__delete","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
+			case busy:
+				w.Header().Set("Retry-After", "600")
+				w.WriteHeader(http.StatusTooManyRequests)
+			default:
+				_, _ = io.WriteString(w, `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"Done."},"finish_reason":"stop"}]}`)
+			}
+		}}
+		chat := up.model(t, "*")
+		chat.Wires = nil
+		d := open(t, nil, chat)
+		for _, want := range []int{http.StatusTooManyRequests, http.StatusOK} {
+			a := d.do("POST", path, tt.body, tt.headers...)
+			if a.status != want || want == http.StatusTooManyRequests && (a.header.Get("Retry-After") != "600" || a.header.Get("X-Should-Retry") != "") {
+				t.Errorf("%s: %d %v %s", path, a.status, a.header, a.body)
+			}
+			busy = false
 		}
-	}}
-	chat := up.model(t, "*")
-	chat.Wires = nil
-	d := open(t, nil, chat)
-	for _, want := range []int{http.StatusTooManyRequests, http.StatusOK} {
-		a := d.do("POST", "/v1/messages", `{"model":"m","max_tokens":100,"metadata":{"user_id":"u"},"tools":[{"name":"Bash","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"Go"}]}`,
-			"X-Claude-Code-Session-Id", "s", "X-Claude-Code-Request-Class", "main", "X-Claude-Code-Prompt-Id", "p")
-		if a.status != want || want == http.StatusTooManyRequests && (a.header.Get("Retry-After") != "600" || a.header.Get("X-Should-Retry") != "") {
-			t.Errorf("%d %v %s", a.status, a.header, a.body)
+		if got := strings.TrimSpace(d.tools.calls()); got != "files__delete {}" {
+			t.Errorf("%s: ran %q", path, got)
 		}
-		busy = false
-	}
-	if got := strings.TrimSpace(d.tools.calls()); got != "files__delete {}" {
-		t.Errorf("ran %q", got)
 	}
 }
