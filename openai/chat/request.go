@@ -223,7 +223,7 @@ func (r *Request) readChoice() error {
 		r.choice.Server, _ = rawjson.String(o.Get("server_label"))
 		r.choice.Name, _ = rawjson.String(o.Get("name"))
 		if r.choice.Name == "" {
-			r.choice = model.Choice{Mode: "required", Raw: json.RawMessage(`"required"`)}
+			r.choice.Mode, r.choice.Raw = "required", json.RawMessage(`"required"`)
 		}
 	case "allowed_tools":
 		r.choice.Mode = "allowed"

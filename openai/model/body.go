@@ -28,7 +28,9 @@ func (d *Dialogue) body(last bool) [][]byte {
 		// that.
 		switch {
 		case len(theirs) > 0:
-			ours, choice = nil, Choice{}
+			if ours = nil; !d.Request.wantsOwn() {
+				choice = Choice{}
+			}
 		case wire.Accepts("none"):
 			choice = Choice{Mode: "none", Raw: json.RawMessage(`"none"`)}
 		case !wire.ToolsWithHistory:

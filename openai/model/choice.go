@@ -15,7 +15,8 @@ type Choice struct {
 	// Mode is empty for none, or auto, none, required, named or allowed.
 	Mode string
 	// Name is the tool of a named choice. With a Server it is the original name of
-	// one of our tools, else the name of a function.
+	// one of our tools, else the name of a function. A Server without a Name wants any
+	// of its tools.
 	Name, Server string
 }
 
@@ -63,8 +64,8 @@ func (o *offer) chosen(c Choice, theirs map[string]bool) *dragoman.Tool {
 	return nil
 }
 
-// relaxed returns the choice for the rounds after the first one that called a tool:
-// forcing a call again and again would never end.
+// relaxed returns the choice for the rounds after the first one that called a tool, where
+// that is not to be forced again.
 func (c Choice) relaxed() Choice {
 	switch c.Mode {
 	case "required", "named":

@@ -35,13 +35,20 @@ type Request struct {
 	// Native is the request as its client sent it, where client and upstream both speak the
 	// Responses API. Object then has the model's name alone.
 	Native *NativeRequest
-	// Asked reports that the request asked for tools of ours.
+	// Asked reports that the request asked for tools of ours, or says which it allows.
 	Asked bool
 	// Shorten leaves the oldest turns out where the upstream says that the request is too
 	// long for its model, until it takes it or one turn is left.
 	Shorten bool
 	// Deferred reports that the request wants the model to search for tools of ours.
 	Deferred bool
+}
+
+// wantsOwn reports whether the client wants a call of a tool of its own: it wants one, has tools,
+// and asked for none of ours. Clients that say required each time, and have a tool that gives the
+// answer, take a message without one for a failure.
+func (r *Request) wantsOwn() bool {
+	return r.Choice.Mode == "required" && r.Choice.Server == "" && len(r.Names) > 0 && !r.Asked
 }
 
 // A Dialogue is a conversation as the upstream knows it. Fill in the exported
@@ -185,8 +192,12 @@ func (d *Dialogue) Next(ctx context.Context, last bool, l Listener) (*Round, err
 }
 
 // relax makes the choice of the request one that forces no call, once there was a message with
-// calls of ours.
+// calls of ours: forcing one again and again would never end. A choice that only a call of the
+// client's own can meet stays, and ends with the turn: its last round has no tools of ours.
 func (d *Dialogue) relax() {
+	if d.Request.wantsOwn() {
+		return
+	}
 	d.Request.Choice = d.Request.Choice.relaxed()
 	if d.Request.Native != nil {
 		d.Request.Native.relax()

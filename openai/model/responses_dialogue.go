@@ -67,10 +67,13 @@ func (d *Dialogue) responsesBody(last bool) ([][]byte, error) {
 		chosen = native.Choice
 	}
 	if last { // as in body
-		if chosen = nil; len(theirs) > 0 {
-			ours, choice = nil, Choice{}
-		} else {
-			choice = Choice{Mode: "none", Raw: json.RawMessage(`"none"`)}
+		switch {
+		case len(theirs) > 0 && d.Request.wantsOwn():
+			ours = nil
+		case len(theirs) > 0:
+			ours, choice, chosen = nil, Choice{}, nil
+		default:
+			choice, chosen = Choice{Mode: "none", Raw: json.RawMessage(`"none"`)}, nil
 		}
 	}
 	if ours != nil && ours.empty() {
@@ -376,8 +379,7 @@ func (d *Dialogue) allowed(choice json.RawMessage, ours *offer) json.RawMessage 
 	return o.Bytes()
 }
 
-// relax makes the tool_choice one that forces no call: forcing one again and again would
-// never end.
+// relax makes the tool_choice one that forces no call.
 func (n *NativeRequest) relax() {
 	o, err := rawjson.ParseObject(n.Choice)
 	switch {

@@ -121,7 +121,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	if c.holds = request.jsonFormat(); request.maxCalls > 0 {
 		c.capped = request.made()
 	}
-	asked := model.Request{Choice: request.choice.chat(c.tools), Names: c.tools.names, Asked: len(request.Servers) > 0, Deferred: request.deferred()}
+	asked := model.Request{Choice: request.choice.chat(c.tools), Names: c.tools.names, Asked: len(request.Servers) > 0 || request.choice.only != nil, Deferred: request.deferred()}
 	if request.native {
 		asked.Object, asked.Native = &rawjson.Object{Members: []rawjson.Member{text("model", request.upstream)}}, c.toNative()
 	} else {

@@ -1,0 +1,96 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// TestRequiredIsACallOfTheClients: a client with tools of its own that wants a call gets one of
+// those, at each API, also where the model calls tools of servers first, as often as the loop
+// lets it. Where the client asked for those, one call of theirs is what it wanted.
+func TestRequiredIsACallOfTheClients(t *testing.T) {
+	var asked []string
+	looks := 0 // how often the model calls the server's tool, where it may
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Choice string `json:"tool_choice"`
+			Tools  []struct {
+				Function struct{ Name string }
+			}
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		offered := slices.ContainsFunc(body.Tools, func(tool struct{ Function struct{ Name string } }) bool { return tool.Function.Name == "weather__get" })
+		message, finish := `"content":"Fine."`, "stop"
+		call := func(name string) {
+			message, finish = fmt.Sprintf(`"content":null,"tool_calls":[{"id":"call_%d","type":"function","function":{"name":%q,"arguments":"{}"}}]`, len(asked), name), "tool_calls"
+		}
+		switch asked = append(asked, body.Choice); {
+		case offered && len(asked) <= looks:
+			call("weather__get")
+		case body.Choice == "required":
+			call("answer")
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant",`+message+`},"finish_reason":"`+finish+`"}]}`)
+	}))
+	t.Cleanup(model.Close)
+	d := openFor(t, session.Results{}, nil, upstream.Model{Match: "*", BaseURL: model.URL + "/v1", Dialect: "openai"})
+	const (
+		chat   = `{"type":"function","function":{"name":"answer","parameters":{"type":"object","properties":{}}}}`
+		server = `{"type":"mcp","server_label":"weather","require_approval":"never"}`
+	)
+	for _, c := range []struct {
+		path, body string
+		looks      int
+		asked      string // what became of the choice
+		answered   bool   // by a call of the client's tool
+	}{
+		{"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"Weather?"}],"tool_choice":"required","tools":[` + chat + `]}`, 2, "required required required", true},
+		{"/v1/responses", `{"model":"m","input":"Weather?","tool_choice":"required","tools":[{"type":"function","name":"answer","parameters":{"type":"object","properties":{}},"strict":false}]}`, 2, "required required required", true},
+		{"/v1/messages", `{"model":"m","max_tokens":99,"messages":[{"role":"user","content":"Weather?"}],"tool_choice":{"type":"any"},"tools":[{"name":"answer","input_schema":{"type":"object"}}]}`, 2, "required required required", true},
+		{"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"Weather?"}],"tool_choice":"required","tools":[` + chat + `]}`, 99, strings.TrimSpace(strings.Repeat("required ", 17)), true},
+		{"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"Weather?"}],"tool_choice":"required"}`, 1, "required auto", false},
+		{"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"Weather?"}],"tool_choice":"required","tools":[` + chat + `,` + server + `]}`, 1, "required auto", false},
+		{"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"Weather?"}],"tool_choice":{"type":"mcp","server_label":"weather"},"tools":[` + chat + `]}`, 1, "required auto", false},
+		{"/v1/responses", `{"model":"m","input":"Weather?","tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"weather__get"},{"type":"function","name":"answer"}]},"tools":[{"type":"function","name":"answer","parameters":{"type":"object","properties":{}},"strict":false}]}`, 1, "required auto", false},
+	} {
+		asked, looks = nil, c.looks
+		a := d.do("POST", c.path, c.body)
+		if got := strings.Join(asked, " "); a.status != http.StatusOK || got != c.asked || strings.Contains(a.body, "Fine.") == c.answered {
+			t.Errorf("%s %s: asked with %s\n%d %s", c.path, c.body, got, a.status, a.body)
+		}
+	}
+}
+
+// TestRequiredOverResponses is the same where the model's API speaks Responses.
+func TestRequiredOverResponses(t *testing.T) {
+	const own = `{"type":"function_call","id":"fc_9","call_id":"call_9","name":"answer","arguments":"{}","status":"completed"}`
+	for path, body := range map[string]string{
+		"/v1/responses":        `{"model":"m","input":"Weather?","tool_choice":"required","tools":[{"type":"function","name":"answer","parameters":{"type":"object"},"strict":false}]}`,
+		"/v1/chat/completions": `{"model":"m","messages":[{"role":"user","content":"Weather?"}],"tool_choice":"required","tools":[{"type":"function","function":{"name":"answer","parameters":{"type":"object"}}}]}`,
+	} {
+		d, up := speaking(t, "responses")
+		up.Say(said(getItem), said(own))
+		a := d.do("POST", path, body)
+		if a.status != http.StatusOK || d.tools.calls() == "" || !strings.Contains(a.body, `"answer"`) {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+		for _, request := range up.Asked() {
+			if got := string(rawjson.Get(request, "tool_choice")); got != `"required"` {
+				t.Errorf("%s: asked with %s", path, got)
+			}
+		}
+	}
+}
