@@ -37,6 +37,9 @@ func (d *Dialogue) body(last bool) [][]byte {
 			ours = nil
 		}
 	}
+	if own := d.named(choice); own != nil {
+		ours, theirs = nil, own
+	}
 	if ours != nil && ours.empty() {
 		ours = nil
 	}
@@ -52,7 +55,7 @@ func (d *Dialogue) body(last bool) [][]byte {
 		o.Delete("tool_choice")
 	}
 	d.setParallel(o, ours)
-	values["tools"] = d.tools(o.Get("tools"), ours)
+	values["tools"] = d.tools(o.Get("tools"), theirs, ours)
 	o.Set("tools", nil)
 	return o.Parts(values)
 }
@@ -72,17 +75,33 @@ func (d *Dialogue) setParallel(o *rawjson.Object, ours *offer) {
 	}
 }
 
+// named returns the tool of the client's own that its choice names, where the API cannot be told a
+// name: offered alone it is the only one that can be called. It is nil everywhere else.
+func (d *Dialogue) named(c Choice) []json.RawMessage {
+	if c.Mode != "named" || c.Server != "" || d.wire().Accepts("named") {
+		return nil
+	}
+	for i, tool := range d.Request.Tools {
+		for _, kind := range []string{"function", "custom"} {
+			if name, ok := rawjson.String(rawjson.Find(rawjson.Get(tool, kind), "name")); ok && name == c.Name {
+				return d.Request.Tools[i : i+1]
+			}
+		}
+	}
+	return nil
+}
+
 // tools returns the array of tools, the client's own first, in parts: was is the one that they
 // were taken from, if any.
-func (d *Dialogue) tools(was json.RawMessage, ours *offer) [][]byte {
+func (d *Dialogue) tools(was json.RawMessage, theirs []json.RawMessage, ours *offer) [][]byte {
 	if ours == nil {
-		return rawjson.ArrayParts(was, d.Request.Tools)
+		return rawjson.ArrayParts(was, theirs)
 	}
 	parts := make([][]byte, 0, 4+len(ours.functions))
-	if len(d.Request.Tools) == 0 {
+	if len(theirs) == 0 {
 		parts = append(parts, rawjson.Opened)
 	} else {
-		own := rawjson.ArrayParts(was, d.Request.Tools)
+		own := rawjson.ArrayParts(was, theirs)
 		last := own[len(own)-1]
 		own[len(own)-1] = last[:len(last)-1] // without the end
 		parts = append(append(slices.Grow(parts, len(own)), own...), rawjson.Comma)

@@ -21,7 +21,8 @@ type Choice struct {
 }
 
 // choose returns the tool_choice for a round in a form that the dialect takes; nil
-// to leave it out. theirs are the names of the client's own tools.
+// to leave it out. theirs are the names of the client's own tools. Where it takes no
+// name, a tool of the client's own is offered alone ([Dialogue.named]).
 func (o *offer) choose(c Choice, w *dialect.Wire, theirs map[string]bool) json.RawMessage {
 	switch c.Mode {
 	case "":

@@ -17,7 +17,7 @@ import (
 func functionNames(t *testing.T, d *Dialogue) (names []string) {
 	t.Helper()
 	var tools []struct{ Function struct{ Name string } }
-	if err := json.Unmarshal(bytes.Join(d.tools(nil, d.ours), nil), &tools); err != nil {
+	if err := json.Unmarshal(bytes.Join(d.tools(nil, d.Request.Tools, d.ours), nil), &tools); err != nil {
 		t.Fatal(err)
 	}
 	for _, tool := range tools {

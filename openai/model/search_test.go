@@ -27,12 +27,12 @@ func TestStandInsInEveryDialect(t *testing.T) {
 	for _, name := range dialect.Names() {
 		t.Run(name, func(t *testing.T) {
 			d := searching(t, name, tools)
-			if n := len(bytes.Join(d.tools(nil, d.ours), nil)); n > 1500 {
+			if n := len(bytes.Join(d.tools(nil, d.Request.Tools, d.ours), nil)); n > 1500 {
 				t.Errorf("the two tools have %d bytes", n)
 			}
 			_, plan := d.tool(CallTool)
 			if find, _ := d.tool(FindTools); plan == nil || find == nil || len(d.ours.stand.offer.order) != 2 {
-				t.Fatalf("not both are offered: %s", bytes.Join(d.tools(nil, d.ours), nil))
+				t.Fatalf("not both are offered: %s", bytes.Join(d.tools(nil, d.Request.Tools, d.ours), nil))
 			}
 			written, err := plan.Encode(arguments)
 			if err != nil {
@@ -104,7 +104,7 @@ func TestReadMoreHasAPlace(t *testing.T) {
 		}
 		d.Offer(&dragoman.List{Tools: numbered(tc.tools)})
 		var tools []struct{ Function struct{ Name string } }
-		if err := json.Unmarshal(bytes.Join(d.tools(nil, d.ours), nil), &tools); err != nil {
+		if err := json.Unmarshal(bytes.Join(d.tools(nil, d.Request.Tools, d.ours), nil), &tools); err != nil {
 			t.Fatal(err)
 		}
 		if len(tools) > 128 || len(d.ours.order) != tc.ours {
@@ -134,7 +134,7 @@ func TestStandInsGiveWay(t *testing.T) {
 	own := *numbered(1).Exact("files__tool_0")
 	own.Name, own.Original = FindTools, FindTools
 	d := searching(t, dialect.Conservative, dragoman.NewTools([]dragoman.Tool{own}))
-	body := string(bytes.Join(d.tools(nil, d.ours), nil))
+	body := string(bytes.Join(d.tools(nil, d.Request.Tools, d.ours), nil))
 	if !strings.Contains(body, `"find_tools_mcp"`) || !strings.Contains(body, "that find_tools_mcp returned") {
 		t.Errorf("offered are %s", body)
 	}

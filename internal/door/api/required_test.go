@@ -94,3 +94,45 @@ func TestRequiredOverResponses(t *testing.T) {
 		}
 	}
 }
+
+// TestNamedToolIsOfferedAlone: where the model's API cannot be told which tool to call, the one of
+// the client's own that it names is the only one that can be called. Nothing changes where the
+// API takes names, and where the tool is one of ours.
+func TestNamedToolIsOfferedAlone(t *testing.T) {
+	const (
+		ask  = `"model":"m","messages":[{"role":"user","content":"Weather?"}]`
+		chat = `{` + ask + `,"tools":[{"type":"function","function":{"name":"show","parameters":{"type":"object","properties":{}}}},{"type":"function","function":{"name":"answer","parameters":{"type":"object","properties":{}}}}],"tool_choice":{"type":"function","function":{"name":"%s"}}}`
+		flat = `{"model":"m","input":"Weather?","tools":[{"type":"function","name":"show","parameters":{"type":"object"},"strict":false},{"type":"function","name":"answer","parameters":{"type":"object"},"strict":false}],"tool_choice":{"type":"function","name":"%s"}}`
+		said = `{` + ask + `,"max_tokens":99,"tools":[{"name":"show","input_schema":{"type":"object"}},{"name":"answer","input_schema":{"type":"object"}}],"tool_choice":{"type":"tool","name":"%s"}}`
+	)
+	for _, c := range []struct{ dialect, name, choice, tools string }{
+		{"llamacpp", "answer", `"required"`, "answer"},
+		{"ollama", "answer", "", "answer"},
+		{"llamacpp", "weather__get", `"required"`, "show answer files__delete weather__get weather__warn"},
+		{"openai", "answer", `{"type":"function","function":{"name":"answer"}}`, "show answer files__delete weather__get weather__warn"},
+	} {
+		for path, body := range map[string]string{"/v1/chat/completions": chat, "/v1/responses": flat, "/v1/messages": said} {
+			up := &recorder{}
+			model := up.model(t, "*")
+			model.Dialect, model.Wires = c.dialect, []string{"chat"}
+			d := openFor(t, session.Results{}, nil, model)
+			a := d.do("POST", path, fmt.Sprintf(body, c.name))
+			var asked struct {
+				Choice json.RawMessage `json:"tool_choice"`
+				Tools  []struct {
+					Function struct{ Name string }
+				}
+			}
+			if err := json.Unmarshal([]byte(up.taken()[0].body), &asked); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, tool := range asked.Tools {
+				names = append(names, tool.Function.Name)
+			}
+			if got := strings.Join(names, " "); a.status != http.StatusOK || got != c.tools || string(asked.Choice) != c.choice {
+				t.Errorf("%s %s %s: %d, asked with %s of %s", c.dialect, path, c.name, a.status, asked.Choice, got)
+			}
+		}
+	}
+}
