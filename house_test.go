@@ -42,7 +42,7 @@ var layers = [][]string{
 	{"internal/identity/permission"},
 	{"internal/identity/apikey", "internal/identity/accesstoken"},
 	{"internal/identity/revocation"},
-	{"internal/stage/leaktest", "internal/stage/cputime", "internal/stage/liveheap", "internal/stage/freeport", "internal/stage/patience", "internal/stage/pgtest", "internal/stage/fakeresponses", "internal/stage/resetting"},
+	{"internal/stage/leaktest", "internal/stage/cputime", "internal/stage/liveheap", "internal/stage/freeport", "internal/stage/patience", "internal/stage/pgtest", "internal/stage/fakeresponses", "internal/stage/resetting", "internal/stage/authority"},
 	{"internal/stage/storetest"},
 	{"internal/stage/node", "internal/stage/queryplan"},
 
@@ -69,6 +69,7 @@ var layers = [][]string{
 	{"internal/judge/budget"},
 	{"internal/judge/ledger", "internal/judge/gate"},
 	{"internal/show"},
+	{"internal/reach/tlsfiles"},
 	{"internal/reach/sandbox", "internal/reach/credential", "internal/reach/upstream"},
 	{"internal/reach/logins"},
 	{"internal/reach/servers"},

@@ -179,12 +179,20 @@ func (f *File) resolve(dir string) {
 		for i, path := range server.Sandbox.Write {
 			server.Sandbox.Write[i] = place(fmt.Sprintf("%s.sandbox.write[%d]", at, i), path, real)
 		}
+		for _, path := range server.TLS.Paths() {
+			*path = absolute(dir, *path)
+		}
 		f.MCPServers[label] = server
 	}
 	f.Auth.KeysFile = absolute(dir, f.Auth.KeysFile)
 	f.PolicyFile = absolute(dir, f.PolicyFile)
 	for _, path := range []*string{&f.TLS.Cert, &f.TLS.Key, &f.TLS.ClientCA} {
 		*path = absolute(dir, *path)
+	}
+	for i := range f.Models {
+		for _, path := range f.Models[i].TLS.Paths() {
+			*path = absolute(dir, *path)
+		}
 	}
 	f.Pins.Lock = absolute(dir, f.Pins.Lock)
 	f.Store.KeyFile = absolute(dir, f.Store.KeyFile)

@@ -346,6 +346,11 @@ func TestCheckSandboxes(t *testing.T) {
 		{"{write: [tls/ca.crt]}", "would reach DIR/work/tls/ca.crt"},
 		{"{write: [tls/gateway.crt]}", "would reach DIR/work/tls/gateway.crt"},
 		{"{read: [tls/gateway.key]}", "would reach DIR/work/tls/gateway.key"},
+		{"{read: [tls/c.crt]}", ""},
+		{"{write: [tls/c.crt]}", "would reach DIR/work/tls/c.crt"},
+		{"{read: [tls/c.key]}", "would reach DIR/work/tls/c.key"},
+		{"{write: [tls/own.crt]}", "would reach DIR/work/tls/own.crt"},
+		{"{read: [tls/m.key]}", "would reach DIR/work/tls/m.key"},
 		{"{write: [variables]}", "would reach DIR/work/variables/b.env"},
 		{"{read: [variables]}", ""},
 		{"{write: [~/.config]}", "would reach DIR/.config/dragoman"},
@@ -353,7 +358,7 @@ func TestCheckSandboxes(t *testing.T) {
 		{"{write: [/]}", "sandbox.write: with / "},
 	} {
 		path := filepath.Join(dir, "work", "c.yaml")
-		text := "tls: {cert: tls/gateway.crt, key: tls/gateway.key, client_ca: tls/ca.crt}\nstore: {path: ledger.db}\npins: {lock: locks/dragoman.lock}\npolicy_file: rules.cedar\nmcpServers: {a: {command: x, sandbox: " + tt.sandbox + "}, b: {command: x, envFile: variables/b.env}}\n"
+		text := "tls: {cert: tls/gateway.crt, key: tls/gateway.key, client_ca: tls/ca.crt}\nstore: {path: ledger.db}\npins: {lock: locks/dragoman.lock}\npolicy_file: rules.cedar\nmcpServers: {a: {command: x, sandbox: " + tt.sandbox + "}, b: {command: x, envFile: variables/b.env}, c: {url: 'https://c.example/mcp', tls: {cert: tls/c.crt, key: tls/c.key}}}\nmodels: [{base_url: 'https://m.example/v1', tls: {ca: tls/own.crt, cert: tls/m.crt, key: tls/m.key}}]\n"
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -31,6 +31,12 @@ func (f *File) CheckSandboxes() error {
 		secret = append(secret, f.Store.Path, vault.KeyPath(f.Store.Path))
 	}
 	secret = append(secret, f.Store.KeyFile, f.KeysFile(), f.TLS.Key)
+	for _, server := range f.MCPServers {
+		secret, fixed = append(secret, server.TLS.Key), append(fixed, server.TLS.Cert, server.TLS.CA)
+	}
+	for _, model := range f.Models {
+		secret, fixed = append(secret, model.TLS.Key), append(fixed, model.TLS.Cert, model.TLS.CA)
+	}
 	fixed = append(append(fixed, secret...), f.Path, f.serversFrom, f.PolicyFile, f.Pins.Lock, f.TLS.Cert, f.TLS.ClientCA)
 	fixed = append(fixed, f.variables...) // such as the LD_PRELOAD of a server without a sandbox
 

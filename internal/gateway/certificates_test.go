@@ -2,15 +2,8 @@ package gateway
 
 import (
 	"bufio"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -19,86 +12,23 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/stage/authority"
 )
-
-// An authority makes certificates.
-type authority struct {
-	*testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	last int64
-}
-
-func newAuthority(t *testing.T) *authority {
-	a := &authority{T: t}
-	a.cert, a.key = a.issue(&x509.Certificate{
-		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	})
-	return a
-}
-
-// issue signs a certificate, the first one itself.
-func (a *authority) issue(template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	a.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.Fatal(err)
-	}
-	a.last++
-	template.SerialNumber = big.NewInt(a.last)
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		a.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		a.Fatal(err)
-	}
-	return cert, key
-}
-
-// leaf returns a certificate for the loopback address, and for clients, in PEM with its key.
-func (a *authority) leaf() (cert, key []byte) {
-	a.Helper()
-	leaf, private := a.issue(&x509.Certificate{
-		Subject: pkix.Name{CommonName: "leaf"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	})
-	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		a.Fatal(err)
-	}
-	return encoded("CERTIFICATE", leaf.Raw), encoded("PRIVATE KEY", der)
-}
-
-func encoded(kind string, der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
-}
-
-// roots trust the authority.
-func (a *authority) roots() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	return pool
-}
 
 // A secure gateway serves with certificates in files.
 type secure struct {
+	*testing.T
 	*living
-	*authority
+	*authority.Authority
 	cert, key, ca string
 	address       string
 }
 
 func (s *secure) put(path string, text []byte) {
-	s.authority.Helper()
+	s.Helper()
 	if err := os.WriteFile(path, text, 0o600); err != nil {
-		s.authority.Fatal(err)
+		s.Fatal(err)
 	}
 }
 
@@ -106,11 +36,11 @@ func (s *secure) put(path string, text []byte) {
 func newSecure(t *testing.T, clients bool) *secure {
 	t.Helper()
 	folder := t.TempDir()
-	s := &secure{authority: newAuthority(t), cert: filepath.Join(folder, "tls.crt"), key: filepath.Join(folder, "tls.key"), ca: filepath.Join(folder, "ca.crt")}
-	cert, key := s.leaf()
+	s := &secure{T: t, Authority: authority.New(t), cert: filepath.Join(folder, "tls.crt"), key: filepath.Join(folder, "tls.key"), ca: filepath.Join(folder, "ca.crt")}
+	cert, key := s.Leaf()
 	s.put(s.cert, cert)
 	s.put(s.key, key)
-	s.put(s.ca, encoded("CERTIFICATE", s.authority.cert.Raw))
+	s.put(s.ca, s.PEM())
 	file := "listen: 127.0.0.1:0\nhttp: {max_connections: 5000}\ntls: {cert: " + s.cert + ", key: " + s.key
 	if clients {
 		file += ", client_ca: " + s.ca
@@ -122,7 +52,7 @@ func newSecure(t *testing.T, clients bool) *secure {
 
 // dial connects, and returns the number of the certificate that it is shown.
 func (s *secure) dial(c *tls.Config) (*tls.Conn, int64, error) {
-	c.RootCAs = s.roots()
+	c.RootCAs = s.Roots()
 	conn, err := tls.Dial("tcp", s.address, c)
 	if err != nil {
 		return nil, 0, err
@@ -197,7 +127,7 @@ func TestCertificateRenewed(t *testing.T) {
 		defer conn.Close()
 		return serial
 	}
-	cert, key := s.leaf()
+	cert, key := s.Leaf()
 	s.put(s.key, key)
 	late := time.Now().Add(2500 * time.Millisecond) // looked at once at the least
 	eventually(t, "the half of it is seen", func() bool {
@@ -217,7 +147,7 @@ func TestCertificateRenewed(t *testing.T) {
 // HTTP/2 is spoken, and nothing below TLS 1.2.
 func TestTLSVersions(t *testing.T) {
 	s := newSecure(t, false)
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots()}, ForceAttemptHTTP2: true}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.Roots()}, ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
 	res, err := client.Post("https://"+s.address+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"rehearsal","stream":true,"messages":[{"role":"user","content":"SAY done"}]}`))
 	if err != nil {
@@ -243,17 +173,17 @@ func TestTLSVersions(t *testing.T) {
 // they are is still for their key to say.
 func TestClientCertificates(t *testing.T) {
 	s := newSecure(t, true)
-	own, err := tls.X509KeyPair(s.leaf())
+	own, err := tls.X509KeyPair(s.Leaf())
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, err := tls.X509KeyPair(newAuthority(t).leaf())
+	foreign, err := tls.X509KeyPair(authority.New(t).Leaf())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ask := func(path string, shown ...tls.Certificate) (status int, body string) {
 		t.Helper()
-		c := &tls.Config{RootCAs: s.roots()}
+		c := &tls.Config{RootCAs: s.Roots()}
 		if len(shown) > 0 { // whatever the gateway says that it takes
 			c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &shown[0], nil }
 		}

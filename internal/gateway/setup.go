@@ -73,7 +73,7 @@ func judge(file *config.File, o *Options) (s *setup, err error) {
 	if !file.NamesServers() {
 		s.labels[DemoLabel] = true
 	}
-	s.upstreams, err = upstream.New(file.Models, upstream.Options{Rehearsal: &rehearsal.Model{}, Getenv: o.Lookup})
+	s.upstreams, err = upstream.New(file.Models, upstream.Options{Rehearsal: &rehearsal.Model{}, Getenv: o.Lookup, Log: o.Log})
 	return s, err
 }
 

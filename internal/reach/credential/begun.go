@@ -73,7 +73,7 @@ func Finish(ctx context.Context, a Account, next http.RoundTripper, o LoginOptio
 	if err != nil {
 		return nil, nil, err
 	}
-	client := newClient(u, o.Config.Issuer)
+	client := newClient(u, o.Config.Issuer, o.TLS)
 	defer client.CloseIdleConnections()
 	e := b.entry()
 	config := e.config()

@@ -10,15 +10,16 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/reach/tlsfiles"
 	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
 )
 
 // newClient returns the client for what a server and its metadata name. The hosts that the
 // operator chose, those of the server and of the issuer of the configuration, are reached as
-// servers are: in a private network, too, and through a proxy. Of others only public
+// servers are: in a private network, too, through a proxy, and with the files. Of others only public
 // addresses are connected to, unless the server itself is on this machine or in a private
 // network by its very address: then its authorization server may be there as well.
-func newClient(server *url.URL, issuer string) *http.Client {
+func newClient(server *url.URL, issuer string, files tlsfiles.Files) *http.Client {
 	const wait = 20 * time.Second
 	chosen := safehttp.Options{MaxRedirects: -1, HeaderTimeout: wait, Control: local}
 	others := safehttp.Options{MaxRedirects: -1, HeaderTimeout: wait, Untrusted: true}
@@ -29,7 +30,7 @@ func newClient(server *url.URL, issuer string) *http.Client {
 		}
 	}
 	client := safehttp.NewClient(others)
-	hosts := &byHost{hosts: []string{server.Hostname()}, chosen: safehttp.NewClient(chosen).Transport, others: client.Transport}
+	hosts := &byHost{hosts: []string{server.Hostname()}, chosen: files.Client(chosen, nil).Transport, others: client.Transport}
 	if u, err := url.Parse(issuer); err == nil && u.Host != "" {
 		hosts.hosts = append(hosts.hosts, u.Hostname())
 	}

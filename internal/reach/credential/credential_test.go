@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-mcp/dragoman/internal/reach/tlsfiles"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
@@ -489,7 +490,7 @@ func TestMetadataOnOurLoopback(t *testing.T) {
 		}
 		for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"} {
 			*asked = 0
-			client := newClient(u, "")
+			client := newClient(u, "", tlsfiles.Files{})
 			direct(client)
 			res, err := client.Get("http://" + host + ":" + port + "/metadata")
 			if err == nil {
@@ -531,7 +532,7 @@ func TestChosenHosts(t *testing.T) {
 		"":                             {true, false, false},
 		"https://LOGIN.corp.example/x": {true, true, false},
 	} {
-		client := newClient(&url.URL{Scheme: "https", Host: "tools.corp.example"}, issuer)
+		client := newClient(&url.URL{Scheme: "https", Host: "tools.corp.example"}, issuer, tlsfiles.Files{})
 		direct(client)
 		hosts := client.Transport.(*discovery).next.(*clientAuth).next.(*byHost)
 		for _, next := range []http.RoundTripper{hosts.chosen, hosts.others} { // all names are this machine's

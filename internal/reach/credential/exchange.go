@@ -14,6 +14,7 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/accesstoken"
+	"github.com/dragoman-mcp/dragoman/internal/reach/tlsfiles"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
 )
@@ -53,8 +54,8 @@ const unknownLife = 5 * time.Minute
 
 // newExchangeClient returns the client for token endpoints of the configuration, which
 // may be in a private network. It follows no redirect: what it sends is for them alone.
-func newExchangeClient() *http.Client {
-	client := safehttp.NewClient(safehttp.Options{MaxRedirects: -1, HeaderTimeout: 15 * time.Second})
+func newExchangeClient(files tlsfiles.Files) *http.Client {
+	client := files.Client(safehttp.Options{MaxRedirects: -1, HeaderTimeout: 15 * time.Second}, nil)
 	client.Transport = &discovery{&clientAuth{next: client.Transport}}
 	client.Timeout = 20 * time.Second
 	return client

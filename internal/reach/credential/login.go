@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
+	"github.com/dragoman-mcp/dragoman/internal/reach/tlsfiles"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
@@ -21,6 +22,8 @@ import (
 // LoginOptions are what a login needs beside the server.
 type LoginOptions struct {
 	Config Config
+	// TLS is for the server and the issuer of Config.
+	TLS tlsfiles.Files
 	// Store keeps what comes of it.
 	Store Store
 	// Redirect is where the authorization server sends the browser back to.
@@ -90,7 +93,7 @@ func newLogin(a Account, o LoginOptions) (*login, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &login{account: a, o: o, server: u, client: newClient(u, o.Config.Issuer)}
+	l := &login{account: a, o: o, server: u, client: newClient(u, o.Config.Issuer, o.TLS)}
 	l.judge = &metadataJudge{next: l.client.Transport, chosen: o.Config.Issuer, read: l.register}
 	l.client.Transport = l.judge
 	if l.before, err = o.Store.Get(a); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
+	"github.com/dragoman-mcp/dragoman/internal/reach/tlsfiles"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -66,6 +67,8 @@ type TransportOptions struct {
 	// LogIn is how a person logs in, such as "run dragoman login tickets".
 	LogIn  string
 	Config Config
+	// TLS is for the server and the issuer of Config.
+	TLS tlsfiles.Files
 	// Store has the tokens of logins; nil for none.
 	Store Store
 	// Subjects has what callers showed the gateway; nil for nothing.
@@ -86,13 +89,13 @@ func NewTransport(next http.RoundTripper, o TransportOptions) (*Transport, error
 	t := newTransport(next, u)
 	switch o.Config.Grant {
 	case ClientCredentialsGrant:
-		t.client = newClient(u, o.Config.Issuer)
+		t.client = newClient(u, o.Config.Issuer, o.TLS)
 		t.source = &machine{config: o.Config, client: t.client, server: o.Account.Server}
 	case TokenExchangeGrant:
-		t.client = newExchangeClient()
+		t.client = newExchangeClient(o.TLS)
 		t.source = &exchange{config: o.Config, client: t.client, account: o.Account, subjects: o.Subjects}
 	default:
-		t.client = newClient(u, o.Config.Issuer)
+		t.client = newClient(u, o.Config.Issuer, o.TLS)
 		t.source = &kept{how: o.LogIn, account: o.Account, store: o.Store, client: t.client}
 	}
 	return t, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
+	"github.com/dragoman-mcp/dragoman/internal/reach/tlsfiles"
 	"github.com/dragoman-mcp/dragoman/internal/text/commandline"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
@@ -32,6 +33,7 @@ type Config struct {
 
 	URL       string                 `yaml:"url" secret:"filled" doc:"Address of a server over HTTP. Exactly one of command and url is needed."`
 	Headers   map[string]secret.Text `yaml:"headers" doc:"HTTP headers sent with each request to the server."`
+	TLS       tlsfiles.Files         `yaml:"tls" doc:"Whom the gateway believes at url and at oauth.issuer, and what it shows there, for a server inside a company. The files are read again when they change."`
 	OAuth     credential.Config      `yaml:"oauth" doc:"How the gateway gets access tokens for the server. Without this key those of dragoman login are used, if somebody logged in. A server with an Authorization among its headers gets that and nothing else."`
 	Transport Transport              `yaml:"transport" enum:"auto,stdio,streamable-http,sse" doc:"How to talk to the server. auto: stdio for a command; for a url streamable-http, then sse if the server does not know it."`
 
@@ -200,6 +202,9 @@ func (c *Config) validateCommand() error {
 	if len(c.Headers) > 0 {
 		return invalid.Key("headers", "headers are for servers with a url")
 	}
+	if !c.TLS.IsZero() {
+		return invalid.Key("tls", "certificates are for servers with a url")
+	}
 	if !c.OAuth.IsZero() {
 		return invalid.Key("oauth", "logins are for servers with a url")
 	}
@@ -243,6 +248,9 @@ func (c *Config) validateURL() error {
 		return invalid.Key("url", "a URL here begins with http:// or https://")
 	case u.Hostname() == "":
 		return invalid.Key("url", "the URL has no host")
+	}
+	if err := c.TLS.Validate(u.Scheme); err != nil {
+		return err
 	}
 	if err := c.validateOAuth(); err != nil {
 		return err

@@ -36,9 +36,9 @@ func (c *Config) LogIn(ctx context.Context, label, who, version string, o creden
 // loggingIn sets what a login needs of the server, and calls do with what sends requests
 // to it: as the gateway reaches it, so that nothing else gets them.
 func (c *Config) loggingIn(label, version string, patience time.Duration, o *credential.LoginOptions, do func(next http.RoundTripper) error) error {
-	client := c.Client()
+	client := c.Client(nil)
 	defer client.CloseIdleConnections()
-	o.Config = c.OAuth
+	o.Config, o.TLS = c.OAuth, c.TLS
 	o.Use = func(ctx context.Context, client *http.Client) error {
 		server, err := mcp.Connect(ctx, c.remote(client), &mcp.ClientOptions{
 			Label: label, Name: "dragoman", Version: version, Passive: true, Timeout: patience, ProbeTimeout: patience,

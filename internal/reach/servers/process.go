@@ -2,6 +2,7 @@ package servers
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -33,9 +34,11 @@ func (c *Config) Header() http.Header {
 }
 
 // Client returns a client for the server at URL, which keeps off addresses at which a
-// machine finds its own cloud. It shows nothing but what its requests bring.
-func (c *Config) Client() *http.Client {
-	return safehttp.NewClient(safehttp.Options{Control: c.control})
+// machine finds its own cloud. It shows nothing but what its requests bring, and the
+// certificate of the configuration. log is told of files of tls that are renewed, or cannot be
+// used any more; nil for nobody.
+func (c *Config) Client(log *slog.Logger) *http.Client {
+	return c.TLS.Client(safehttp.Options{Control: c.control}, log)
 }
 
 // control refuses connections to addresses at which a machine finds its own

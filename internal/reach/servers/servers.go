@@ -83,6 +83,7 @@ func New(configs map[string]Config, o Options) *Set {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.Tokens.Log = o.Logger
 	if o.Seals == nil {
 		o.Seals = seal.New()
 	}

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"log/slog"
 	"net/http"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -17,6 +18,8 @@ type Tokens struct {
 	// Gateway is the address at which callers log in, for people; empty where it is
 	// not known.
 	Gateway string
+	// Log is that of [Config.Client].
+	Log *slog.Logger
 }
 
 // Account is whose tokens the server at URL is shown on behalf of a caller, by ID;
@@ -32,7 +35,7 @@ func (c *Config) Account(who string) credential.Account {
 // where they are wanted; without any, and a nil Transport, where the configuration
 // says what the server is shown.
 func (c *Config) Authorized(label, who string, tokens Tokens) (*http.Client, *credential.Transport) {
-	client, account := c.Client(), c.Account(who)
+	client, account := c.Client(tokens.Log), c.Account(who)
 	if c.authorized() {
 		return client, nil
 	}
@@ -47,7 +50,7 @@ func (c *Config) Authorized(label, who string, tokens Tokens) (*http.Client, *cr
 		}
 	}
 	transport, err := credential.NewTransport(client.Transport, credential.TransportOptions{
-		Account: account, LogIn: logIn, Config: c.OAuth, Store: tokens.Store, Subjects: tokens.Subjects,
+		Account: account, LogIn: logIn, Config: c.OAuth, TLS: c.TLS, Store: tokens.Store, Subjects: tokens.Subjects,
 	})
 	if err != nil {
 		return client, nil // the URL is no URL, as the first request will say

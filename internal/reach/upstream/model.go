@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/reach/tlsfiles"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
@@ -22,6 +23,7 @@ type Model struct {
 	Dialect string                 `yaml:"dialect" doc:"What the upstream accepts. Default: recognised from its host, else conservative."`
 	Name    string                 `yaml:"name" doc:"Model name to send upstream instead of the one in the request."`
 	Headers map[string]secret.Text `yaml:"headers" doc:"HTTP headers sent with each request, such as api-key."`
+	TLS     tlsfiles.Files         `yaml:"tls" doc:"Whom the gateway believes at this address, and what it shows there, for a model API inside a company. The files are read again when they change."`
 	Wires   []string               `yaml:"wires" doc:"Which APIs the upstream speaks, of chat, responses and messages. With responses, requests of the Responses API go to its own, with the tools of MCP servers beside its hosted ones; without chat, those of the Chat and the Messages API do, too. A request of the Messages API that names none of the MCP servers goes as it is to an upstream that speaks it. With [chat] everything goes over Chat. Where neither chat nor responses is named, chat is meant, too: one of the two it takes for tools of MCP servers. Default: chat, responses at OpenAI and Azure OpenAI, and messages at Anthropic."`
 	Context int                    `yaml:"context_window" max:"100000000" doc:"How many tokens the model reads, for clients that ask, such as Codex, and those of Anthropic's API. Codex is told 128000 where it is not set, the others nothing."`
 	Offer   string                 `yaml:"offer" enum:"always,named" doc:"When the tools of MCP servers are offered. always; or named: only to requests that name servers, as for a model that clients ask for titles and summaries. A tool of hosted.web_search is one of a server, too."`
@@ -88,6 +90,9 @@ func (m *Model) Validate() error {
 		return invalid.Key("base_url", "a URL with # cannot be a base")
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"):
 		return invalid.Key("base_url", "give the address where the API begins, without /chat/completions")
+	}
+	if err := m.TLS.Validate(u.Scheme); err != nil {
+		return err
 	}
 	if err := m.Price.Validate(); err != nil {
 		return invalid.Key("price", err.Error())

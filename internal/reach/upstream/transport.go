@@ -1,10 +1,13 @@
 package upstream
 
 import (
+	"crypto/tls"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/reach/tlsfiles"
 	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
 	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
 )
@@ -13,18 +16,35 @@ import (
 type transportKey struct {
 	timeout time.Duration
 	http1   bool
+	files   tlsfiles.Files
 }
 
 var dialer = &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 
-// newTransport makes a transport for many requests to few hosts: connections
+// A transport is what sends requests to upstreams.
+type transport interface {
+	http.RoundTripper
+	CloseIdleConnections()
+}
+
+// newTransport makes a transport that follows the files of key, if it has any.
+func newTransport(key transportKey, log *slog.Logger) (transport, error) {
+	if key.files.IsZero() {
+		return transportWith(key, nil), nil
+	}
+	t := key.files.Transport(log, func(c *tls.Config) http.RoundTripper { return transportWith(key, c) })
+	return t, t.Check()
+}
+
+// transportWith makes a transport for many requests to few hosts: connections
 // are kept in numbers that fit a busy gateway, every wait but the one for a
 // body has a bound, and bodies come as they were sent.
-func newTransport(key transportKey) *plainhttp.Transport {
+func transportWith(key transportKey, c *tls.Config) *plainhttp.Transport {
 	t := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		OnProxyConnectResponse: safehttp.ProxyConnected,
 		DialContext:            dialer.DialContext,
+		TLSClientConfig:        c,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ResponseHeaderTimeout:  key.timeout,
 		ExpectContinueTimeout:  time.Second,

@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -40,7 +41,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
-	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
 	"github.com/dragoman-mcp/dragoman/internal/wire/retry"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -69,13 +69,16 @@ type Options struct {
 	Getenv func(string) (string, bool)
 	// DisableHTTP2 keeps connections to upstreams at HTTP/1.1.
 	DisableHTTP2 bool
+	// Log is told of files of tls that are renewed, or cannot be used any more; nil for
+	// nobody.
+	Log *slog.Logger
 }
 
 // A Set is the upstreams of a gateway, in order. It is safe for concurrent use.
 type Set struct {
 	upstreams    []*Upstream
 	wires        []string // the APIs that some of them speak
-	transports   []*plainhttp.Transport
+	transports   []transport
 	defaultModel string
 }
 
@@ -90,7 +93,7 @@ func New(models []Model, opts Options) (*Set, error) {
 	if len(models) == 0 {
 		models, from = s.fromEnvironment(opts.Getenv)
 	}
-	pool := make(map[transportKey]*plainhttp.Transport)
+	pool := make(map[transportKey]transport)
 	for i, m := range models {
 		m.SetDefaults()
 		err := m.Validate()
@@ -113,9 +116,11 @@ func New(models []Model, opts Options) (*Set, error) {
 			}
 			u.transport = opts.Rehearsal
 		} else {
-			key := transportKey{timeout: m.Timeout, http1: opts.DisableHTTP2}
+			key := transportKey{timeout: m.Timeout, http1: opts.DisableHTTP2, files: m.TLS}
 			if pool[key] == nil {
-				pool[key] = newTransport(key)
+				if pool[key], err = newTransport(key, opts.Log); err != nil {
+					return nil, fmt.Errorf("%s: %w", place(i), err)
+				}
 				s.transports = append(s.transports, pool[key])
 			}
 			u.transport = pool[key]
@@ -306,6 +311,9 @@ func newUpstream(m Model) (*Upstream, error) {
 	}
 	u.mask = secret.NewMask(slices.Concat([]secret.Text{m.APIKey}, secret.InHeaders(m.Headers), secret.InAddress(m.BaseURL))...)
 	u.account = base.String()
+	if m.TLS.Cert != "" {
+		u.account += "\x00" + m.TLS.Cert
+	}
 	for _, name := range slices.Sorted(maps.Keys(credentialHeaders)) {
 		u.account += "\x00" + u.header.Get(name)
 	}

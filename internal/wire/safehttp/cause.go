@@ -17,7 +17,10 @@ func Cause(err error) string {
 	if header, ok := errors.AsType[tls.RecordHeaderError](err); ok && header.Conn != nil || errors.Is(err, http.ErrSchemeMismatch) {
 		return "it does not speak TLS; is it http:// instead of https://?"
 	}
-	return certificate(err)
+	if said := certificate(err); said != "" {
+		return said
+	}
+	return refusedCertificate(err)
 }
 
 // plainRefusals is how Go, nginx and Apache say that a request came without TLS.

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -44,3 +45,27 @@ func certificate(err error) string {
 }
 
 func moment(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04 MST") }
+
+// notEstablished is what HTTP/2 says of a connection that ended before the server said
+// anything over it. What TLS said then, a moment after its handshake, is sometimes lost.
+const notEstablished = "http2: client conn could not be established"
+
+// refusedCertificate says in words for people that a server did not like what it was shown, or
+// that it was shown nothing; "" where that is not what it said.
+func refusedCertificate(err error) string {
+	if err != nil && strings.Contains(err.Error(), notEstablished) {
+		return "it ended the connection at once, as one does that wants a certificate of who connects (tls.cert and tls.key), or another one"
+	}
+	said, ok := errors.AsType[*net.OpError](err)
+	if !ok || said.Op != "remote error" || said.Err == nil {
+		return ""
+	}
+	switch text := said.Err.Error(); text {
+	case "tls: certificate required":
+		return "it wants a certificate of who connects (tls.cert and tls.key)"
+	case "tls: bad certificate", "tls: unsupported certificate", "tls: revoked certificate", "tls: expired certificate",
+		"tls: unknown certificate", "tls: unknown certificate authority":
+		return "it does not take the certificate (tls.cert) that it was shown, or wants one: " + text
+	}
+	return ""
+}

@@ -1,6 +1,7 @@
 package safehttp
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -31,6 +32,11 @@ type Options struct {
 	// MaxRedirects is the number of redirects that are followed; 5 if zero, none
 	// if negative.
 	MaxRedirects int
+	// SameOrigin has no redirect followed that leads to another origin.
+	SameOrigin bool
+	// TLS says whom to believe over TLS, and what to show; nil for the authorities of the
+	// system, and nothing. It must not be used elsewhere.
+	TLS *tls.Config
 	// MaxConnsPerHost bounds the connections to one host; zero means no bound.
 	MaxConnsPerHost int
 	// Control is called with the network and the address before each connection
@@ -69,6 +75,7 @@ func newTransport(opts Options) *http.Transport {
 		Proxy:                  http.ProxyFromEnvironment,
 		OnProxyConnectResponse: ProxyConnected,
 		DialContext:            dialer.DialContext,
+		TLSClientConfig:        opts.TLS,
 		TLSHandshakeTimeout:    dialTimeout,
 		ResponseHeaderTimeout:  opts.HeaderTimeout,
 		ExpectContinueTimeout:  time.Second,
@@ -133,6 +140,8 @@ func redirectPolicy(opts Options) func(*http.Request, []*http.Request) error {
 			return fmt.Errorf("%w: to a URL that is not http or https", ErrRedirect)
 		case from.URL.Scheme == "https" && req.URL.Scheme != "https":
 			return fmt.Errorf("%w: from https to http", ErrRedirect)
+		case opts.SameOrigin && !sameOrigin(from.URL, req.URL):
+			return fmt.Errorf("%w: to another origin, %s", ErrRedirect, origin(req.URL))
 		case req.Method != first.Method:
 			return fmt.Errorf("%w: it would turn %s into %s; the new address is %s", ErrRedirect, first.Method, req.Method, origin(req.URL))
 		}
