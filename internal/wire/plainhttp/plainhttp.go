@@ -61,6 +61,9 @@ func (t *Transport) Rest() *http.Transport { return t.rest }
 
 // RoundTrip implements [http.RoundTripper].
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t.behindProxy(req) {
+		return t.proxied(req)
+	}
 	if !t.takes(req) {
 		return t.watched(req, t.rest.RoundTrip)
 	}
@@ -115,15 +118,16 @@ func (t *Transport) takes(req *http.Request) bool {
 			}
 		}
 	}
-	if !traceable(httptrace.ContextClientTrace(req.Context())) {
+	return traceable(httptrace.ContextClientTrace(req.Context()))
+}
+
+// behindProxy reports whether a request goes through a proxy, or nobody can say.
+func (t *Transport) behindProxy(req *http.Request) bool {
+	if t.rest.Proxy == nil || req.URL == nil {
 		return false
 	}
-	if t.rest.Proxy != nil {
-		if through, err := t.rest.Proxy(req); through != nil || err != nil {
-			return false
-		}
-	}
-	return true
+	through, err := t.rest.Proxy(req)
+	return through != nil || err != nil
 }
 
 // traceable reports whether a trace asks for nothing but when the header leaves, which is
