@@ -78,7 +78,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Timeout reports that the upstream was too slow to connect or to answer, as
 // opposed to a caller that gave up.
 func (e *Error) Timeout() bool {
-	if errors.Is(e.Err, context.Canceled) {
+	if errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, syscall.ETIMEDOUT) { // the machine is gone, by the word of ours
 		return false
 	}
 	n, ok := errors.AsType[net.Error](e.Err)

@@ -19,7 +19,7 @@ type transportKey struct {
 	files   tlsfiles.Files
 }
 
-var dialer = &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+var dialer = &net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: safehttp.KeepAlive}
 
 // A transport is what sends requests to upstreams.
 type transport interface {
