@@ -83,13 +83,32 @@ var metadata = prefixes(
 )
 
 // Metadata reports whether an address is link-local or that of a cloud's metadata
-// service, which nobody's server is.
+// service, which nobody's server is. One that holds such an IPv4 address is.
 func Metadata(addr netip.Addr) bool {
-	plain := addr.Unmap().WithZone("")
+	plain := inside(addr.Unmap().WithZone(""))
 	for _, block := range metadata {
 		if block.Contains(plain) {
 			return true
 		}
 	}
 	return false
+}
+
+// Where IPv6 addresses hold IPv4 ones, that a network of IPv6 alone translates (NAT64, RFC
+// 6052) or wraps (6to4, RFC 3056).
+var (
+	nat64     = netip.MustParsePrefix("64:ff9b::/96")
+	sixToFour = netip.MustParsePrefix("2002::/16")
+)
+
+// inside returns the IPv4 address that an IPv6 address holds; addr where it holds none.
+func inside(addr netip.Addr) netip.Addr {
+	b := addr.As16()
+	switch {
+	case nat64.Contains(addr):
+		return netip.AddrFrom4([4]byte(b[12:]))
+	case sixToFour.Contains(addr):
+		return netip.AddrFrom4([4]byte(b[2:6]))
+	}
+	return addr
 }

@@ -14,6 +14,7 @@ func TestCheckLocal(t *testing.T) {
 		"169.254.169.254": false, "::ffff:169.254.169.254": false, "fe80::1%eth0": false,
 		"168.63.129.16": false, "100.100.100.200": false, "fd00:ec2::254": false, "192.0.0.192": false,
 		"fd00:ec2::23": false, "fd20:ce::254": false, "fd00:c1::a9fe:a9fe": false, "fd00:42::42": false, "fd20:ce::255": true,
+		"64:ff9b::a9fe:a9fe": false, "64:ff9b::168.63.129.16": false, "2002:a9fe:a9fe::1": false, "64:ff9b::10.1.2.3": true, "64:ff9b:1::a9fe:a9fe": true,
 	} {
 		err := safehttp.CheckLocal(netip.MustParseAddr(addr))
 		if (err == nil) != fine || err != nil && !errors.Is(err, safehttp.ErrAddress) {
