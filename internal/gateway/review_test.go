@@ -10,8 +10,12 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 )
 
 // bearer shows a key with each request.
@@ -105,6 +109,36 @@ func TestReviewInClient(t *testing.T) {
 				t.Errorf("the audit log does not say who approved: %+v, %v", found, err)
 			}
 		})
+	}
+}
+
+// TestReviewIsOurs: where the tools of the only server have no prefix, none of them is what
+// who may approve is asked with.
+func TestReviewIsOurs(t *testing.T) {
+	fake := fakemcp.New(fakemcp.Config{Tools: []fakemcp.Tool{{Name: session.ReviewApprovals}}})
+	s := gatedBy(t, func(f *config.File) {
+		f.MCPServers = map[string]servers.Config{"theirs": {URL: web(t, fake) + "/mcp"}}
+	})
+	s.change(func(keys []apikey.Record) ([]apikey.Record, error) {
+		for i := range keys {
+			keys[i].Rights = append(keys[i].Rights, "tool:*")
+		}
+		return keys, nil
+	})
+	c := s.client(s.olga, "2025-11-25", declines)
+	list, err := c.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same := slices.DeleteFunc(list.Tools, func(tool *sdk.Tool) bool { return tool.Name != session.ReviewApprovals }); len(same) != 1 {
+		t.Errorf("%d tools have one name", len(same))
+	}
+	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: session.ReviewApprovals})
+	if err != nil || len(res.Content) != 1 || !strings.HasPrefix(res.Content[0].(*sdk.TextContent).Text, "Approved: 0.") {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if n := fake.Log.Executions(session.ReviewApprovals); n != 0 {
+		t.Errorf("the server was called %d times", n)
 	}
 }
 

@@ -123,7 +123,8 @@ func (h *host) own(name string) *dragoman.Tool {
 }
 
 // reviews reports whether the caller may have review_approvals: at the place where
-// everything is, where no server's own name can be that of the tool.
+// everything is, whose names are those of the catalogue, which reserves it. At the place of
+// one server are that server's own names.
 func (h *host) reviews() bool {
 	return h.door.now.Load().Reviews && h.at == place{} && approval.Reviews(h.who)
 }

@@ -40,7 +40,7 @@ const (
 )
 
 // Reserved are names that belong to tools of our own.
-var Reserved = map[string]bool{"read_more": true, "find_tools": true, "call_tool": true, "read_skill": true}
+var Reserved = map[string]bool{"read_more": true, "find_tools": true, "call_tool": true, "read_skill": true, "review_approvals": true}
 
 // MaxName is the length of a public name.
 const MaxName = 64
