@@ -1,13 +1,15 @@
 package result
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"unicode/utf8"
 )
 
 const (
-	moreHint = "Call read_more with handle, pointer and offset = shown for the rest."
+	moreHint = "Call %s with handle, pointer and offset = shown for the rest."
 	lostHint = "The rest was not kept. Ask the tool for less: narrower filters, smaller pages."
 )
 
@@ -155,7 +157,7 @@ type truncated struct {
 func (s *Shape) truncated(v *view, size int) truncated {
 	t := truncated{handle: s.handle(v), size: size, hint: lostHint}
 	if t.handle != "" {
-		t.hint = moreHint
+		t.hint = fmt.Sprintf(moreHint, cmp.Or(s.ReadMore, ReadMore))
 	}
 	if s.Tokens > 0 {
 		t.hint += " The limit is about " + strconv.Itoa(s.Tokens) + " tokens, by estimate."

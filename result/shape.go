@@ -48,6 +48,10 @@ type Shape struct {
 	// toolset run read_more.
 	Shelf  *Shelf
 	Caller string
+
+	// ReadMore is what read_more is called where the message is read; empty means
+	// that.
+	ReadMore string
 }
 
 // A Message is what the model gets.

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -474,6 +476,34 @@ func TestReadMoreSaysWhatIsWrong(t *testing.T) {
 	got, problem := post(t, open(t, newTwo(), nil, "a", "b")+"/mcp", "tools/call", `,"name":"read_more","arguments":{"handle":7}`)
 	if problem != nil || !strings.Contains(string(got), `"isError":true`) || !strings.Contains(string(got), "handle") {
 		t.Errorf("%s %s", got, problem)
+	}
+}
+
+// At the address of one server its own names count: the tool that gives the rest of a long
+// result has one beside them, and the result says which.
+func TestReadMoreBesideTheServersOwn(t *testing.T) {
+	inner := newTwo()
+	inner.list.Tools = dragoman.NewTools([]dragoman.Tool{
+		dragoman.ReadTool("a", json.RawMessage(`{"name":"get","inputSchema":{"type":"object"}}`)),
+		dragoman.ReadTool("a", json.RawMessage(`{"name":"read_more","inputSchema":{"type":"object"}}`)),
+	})
+	inner.big = json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 5000) + `"}]}`)
+	url := open(t, inner, nil, "a") + "/mcp/a"
+	list, _ := post(t, url, "tools/list", "")
+	if got, want := toolNames(t, list), []string{"get", "read_more", "read_more_mcp"}; !slices.Equal(got, want) {
+		t.Errorf("listed are %q, want %q", got, want)
+	}
+	cut, _ := post(t, url, "tools/call", `,"name":"get"`)
+	handle := regexp.MustCompile(`handle\\?":\\?"([a-z2-7]{16})`).FindStringSubmatch(string(cut))
+	if !strings.Contains(string(cut), "Call read_more_mcp with ") || handle == nil {
+		t.Fatalf("how to read on: %.300s … %s", cut, cut[max(0, len(cut)-300):])
+	}
+	rest, _ := post(t, url, "tools/call", `,"name":"read_more_mcp","arguments":{"handle":"`+handle[1]+`"}`)
+	if !strings.Contains(string(rest), "next_offset") || len(inner.calls) != 1 {
+		t.Errorf("after %d calls of the server: %.300s", len(inner.calls), rest)
+	}
+	if _, problem := post(t, url, "tools/call", `,"name":"read_more"`); problem != nil || len(inner.calls) != 2 || inner.calls[1].Tool.Server != "a" {
+		t.Errorf("the server's own: %s after %d calls", problem, len(inner.calls))
 	}
 }
 

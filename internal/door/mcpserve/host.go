@@ -17,7 +17,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/openai/model"
-	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // A place is what is at an address: everything, one server, or a set.
@@ -102,24 +101,22 @@ func (h *host) openFor(ctx context.Context, tool string) (*session.Session, *vie
 	if o := h.opening; o != nil && o.tool == tool {
 		return o.session, o.view, nil
 	}
-	if s, v, err := h.opened(ctx, session.Want{NoTools: true}); err == nil && (v.tools.Exact(tool) != nil || h.own(tool) != nil || v.standsIn(s, tool) != nil) {
+	if s, v, err := h.opened(ctx, session.Want{NoTools: true}); err == nil && (v.tools.Exact(tool) != nil || h.own(v, tool) != nil || v.standsIn(s, tool) != nil) {
 		return s, v, nil
 	}
 	return h.open(ctx)
 }
 
 // own returns a tool of ours; nil where there is none of that name.
-func (h *host) own(name string) *dragoman.Tool {
-	var tool dragoman.Tool
+func (h *host) own(v *view, name string) *dragoman.Tool {
 	switch {
-	case name == result.ReadMore && !h.door.now.Load().Raw:
-		tool = result.ReadMoreTool()
+	case name == v.more.Name && !h.door.now.Load().Raw:
+		return v.more
 	case name == session.ReviewApprovals && h.reviews():
-		tool = session.ReviewTool()
-	default:
-		return nil
+		tool := session.ReviewTool()
+		return &tool
 	}
-	return &tool
+	return nil
 }
 
 // reviews reports whether the caller may have review_approvals: at the place where
@@ -180,7 +177,7 @@ func (h *host) steps() bool { return h.door.o.StepUp != nil && h.who.Issuer != "
 // caller does not see has the right that its name says.
 func (h *host) toolRight(ctx context.Context, name string) string {
 	s, v, err := h.openFor(ctx, name)
-	if err == nil && v.tools.Exact(name) == nil && v.standsIn(s, name) != nil {
+	if err == nil && v.tools.Exact(name) == nil && (name == v.more.Name || v.standsIn(s, name) != nil) {
 		return ""
 	}
 	if h.at.server != "" {
@@ -190,7 +187,7 @@ func (h *host) toolRight(ctx context.Context, name string) string {
 			name = qualified.Name(t.Server, t.Original)
 		}
 	}
-	if !strings.Contains(strings.TrimPrefix(name, qualified.Separator), qualified.Separator) || name == qualified.Name(h.at.server, result.ReadMore) {
+	if !strings.Contains(strings.TrimPrefix(name, qualified.Separator), qualified.Separator) {
 		return ""
 	}
 	return "tool:" + name

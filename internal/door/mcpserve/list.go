@@ -192,7 +192,7 @@ func (v *view) toolItems(f form) []item {
 		add(v.stands().call)
 	}
 	if !f.raw {
-		items = append(items, item{result.ReadMore, result.ReadMoreTool().Definition})
+		add(v.more)
 	}
 	if f.reviews {
 		items = append(items, item{session.ReviewApprovals, session.ReviewTool().Definition})

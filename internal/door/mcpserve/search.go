@@ -48,18 +48,27 @@ type standIns struct{ find, call *dragoman.Tool }
 // standsFor makes them under names that none of the tools has: at the address of one
 // server its own names count.
 func standsFor(tools *dragoman.Tools) standIns {
-	free := func(name string) string {
-		for n, want := 1, name; ; n++ {
-			if tools.Exact(want) == nil {
-				return want
-			}
-			if want = name + "_mcp"; n > 1 {
-				want = fmt.Sprintf("%s_mcp%d", name, n)
-			}
+	both := model.SearchTools(free(tools, model.FindTools), free(tools, model.CallTool))
+	return standIns{&both[0], &both[1]}
+}
+
+// moreFor makes read_more under such a name.
+func moreFor(tools *dragoman.Tools) *dragoman.Tool {
+	t := result.ReadMoreTool()
+	t.Name = free(tools, t.Name)
+	return &t
+}
+
+// free returns a name for a tool of ours that none of the tools has.
+func free(tools *dragoman.Tools, name string) string {
+	for n, want := 1, name; ; n++ {
+		if tools.Exact(want) == nil {
+			return want
+		}
+		if want = name + "_mcp"; n > 1 {
+			want = fmt.Sprintf("%s_mcp%d", name, n)
 		}
 	}
-	both := model.SearchTools(free(model.FindTools), free(model.CallTool))
-	return standIns{&both[0], &both[1]}
 }
 
 // hides reports whether tools are to be searched for at the place.
@@ -231,7 +240,7 @@ func (h *host) unknown(v *view, name string) *dragoman.Problem {
 	switch {
 	case t != nil && t.Quarantined != nil:
 		return t.Quarantined
-	case t != nil && !session.AppOnly(*t), t == nil && h.own(name) != nil:
+	case t != nil && !session.AppOnly(*t), t == nil && h.own(v, name) != nil:
 		return nil
 	}
 	message := fmt.Sprintf("There is no tool named %q.", clip.Text(name, 80))

@@ -56,7 +56,7 @@ func (h *host) find(v *view, name string) (*dragoman.Tool, error) {
 	if t := v.tools.Exact(name); t != nil {
 		return t, nil
 	}
-	if t := h.own(name); t != nil {
+	if t := h.own(v, name); t != nil {
 		return t, nil
 	}
 	if h.at.server != "" {
@@ -105,7 +105,9 @@ func (h *host) finished(ctx context.Context, s *session.Session, v *view, call d
 	}
 	res.Content = h.linked(v, call.Tool.Server, res.Content)
 	whole := res.Info.Truncated
-	res = s.Shape(call.Tool).Dual(call, res, h.legacy)
+	shape := s.Shape(call.Tool)
+	shape.ReadMore = v.more.Name
+	res = shape.Dual(call, res, h.legacy)
 	if res.Info.Truncated && !whole {
 		observe.Count(ctx, observe.Truncated, 1, observe.Text(observe.ToolName, call.Tool.Name), observe.Text(observe.Server, call.Tool.Server), observe.Text(observe.ToolOriginal, call.Tool.Original))
 	}

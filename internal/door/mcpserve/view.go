@@ -29,6 +29,7 @@ type view struct {
 	page   int             // the size of one, in bytes
 	cost   func() int      // of the definitions of the tools, in tokens
 	stands func() standIns // the tools that stand in for others
+	more   *dragoman.Tool  // read_more
 
 	digests func() [3]uint64 // of its lists
 }
@@ -81,6 +82,7 @@ func (vs *views) make(list *dragoman.List, at place, chosen catalog.Selection) *
 	if at.server != "" && list.Tools != nil {
 		v.tools = vs.own.Get(list.Tools, func() *dragoman.Tools { return ownNames(list.Tools) })
 	}
+	v.more = moreFor(v.tools)
 	v.cost = sync.OnceValue(v.estimate)
 	v.digests = sync.OnceValue(v.digest)
 	v.stands = sync.OnceValue(func() standIns { return standsFor(v.tools) })
