@@ -100,6 +100,7 @@ type Dialogue struct {
 	blind     bool              // the upstream takes none of those
 	rounds    int
 	flattened map[*offer][]json.RawMessage // functions as the Responses API has them
+	more      *offer                       // read_more, once it was wanted
 	plain     bool                         // the model has no thoughts that could be sealed
 	alone     bool                         // requests have all of the history: the upstream lost what they went on from
 	sent      int64                        // bytes of the last request

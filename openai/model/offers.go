@@ -2,6 +2,7 @@ package model
 
 import (
 	"container/list"
+	"maps"
 	"sync"
 	"time"
 	"weak"
@@ -233,16 +234,34 @@ var readMoreOffers sync.Map // of offers by dialect
 // readMore returns the tool as an offer of its own; nil where it is not to be
 // offered.
 func (d *Dialogue) readMore() *offer {
-	if !d.More || d.Request.Names[result.ReadMoreTool().Name] {
+	if !d.More {
 		return nil
 	}
-	of := d.Client.dialect()
-	if o, ok := readMoreOffers.Load(of); ok {
-		return o.(*offer)
+	return d.moreOffer()
+}
+
+// moreOffer returns the tool as an offer of its own, under another name where a tool of the
+// client's has its own.
+func (d *Dialogue) moreOffer() *offer {
+	if d.more == nil {
+		of := d.Client.dialect()
+		o, ok := readMoreOffers.Load(of)
+		if !ok {
+			tools := dragoman.NewTools([]dragoman.Tool{result.ReadMoreTool()})
+			o, _ = readMoreOffers.LoadOrStore(of, makeOffer(tools, of, 0, Search{}, planned(of)))
+		}
+		d.more = o.(*offer)
+		if d.Request.Names[result.ReadMore] {
+			taken := maps.Clone(d.Request.Names)
+			if d.ours != nil {
+				for t := range d.ours.all() {
+					taken[t.Name] = true
+				}
+			}
+			d.more = d.more.avoid(taken, of)
+		}
 	}
-	tools := dragoman.NewTools([]dragoman.Tool{result.ReadMoreTool()})
-	o, _ := readMoreOffers.LoadOrStore(of, makeOffer(tools, of, 0, Search{}, planned(of)))
-	return o.(*offer)
+	return d.more
 }
 
 // tool returns the tool of ours that a model means by a name, with its plan.

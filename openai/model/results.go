@@ -76,7 +76,15 @@ func (d *Dialogue) shape(tool *dragoman.Tool) *result.Shape {
 	if d.Shape == nil {
 		return &result.Shape{}
 	}
-	return d.Shape(tool)
+	shape := d.Shape(tool)
+	if d.Request.Names[result.ReadMore] {
+		named := *shape
+		for t := range d.moreOffer().all() {
+			named.ReadMore = t.Name
+		}
+		return &named
+	}
+	return shape
 }
 
 // wait returns what is needed to make a call again that asks.

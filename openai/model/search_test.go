@@ -11,6 +11,7 @@ import (
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 func searching(t *testing.T, dialectName string, tools *dragoman.Tools) *Dialogue {
@@ -113,6 +114,30 @@ func TestReadMoreHasAPlace(t *testing.T) {
 		if more := tools[len(tools)-1].Function.Name == "read_more"; more != (tc.ours+tc.clients < 128) {
 			t.Errorf("%d tools beside %d of the client: read_more is offered: %t", tc.tools, tc.clients, more)
 		}
+	}
+}
+
+// TestReadMoreBesideTheClientsOwn: where a tool of the client's is called read_more, a cut
+// result says what ours is called then.
+func TestReadMoreBesideTheClientsOwn(t *testing.T) {
+	theirs := dragoman.NewTools([]dragoman.Tool{dragoman.ReadTool("a", json.RawMessage(`{"name":"read_more_mcp","inputSchema":{"type":"object"}}`))})
+	d := searching(t, "openai", theirs)
+	d.Request.Names = map[string]bool{"read_more": true}
+	d.Request.Tools = []json.RawMessage{json.RawMessage(`{"type":"function","function":{"name":"read_more"}}`)}
+	d.Search, d.More = Search{When: Never}, true
+	d.Shape = func(*dragoman.Tool) *result.Shape { return &result.Shape{} }
+	d.Offer(&dragoman.List{Tools: theirs})
+	if got, want := functionNames(t, d), []string{"read_more", "read_more_mcp", "read_more_mcp2"}; !slices.Equal(got, want) {
+		t.Errorf("a request has %q, want %q", got, want)
+	}
+	if name := d.shape(nil).ReadMore; name != "read_more_mcp2" {
+		t.Errorf("a cut result names %q", name)
+	}
+	if tool, plan := d.tool("read_more_mcp2"); tool == nil || plan == nil || tool.Server != "" || tool.Original != result.ReadMore {
+		t.Errorf("it is %+v", tool)
+	}
+	if tool, _ := d.tool("read_more"); tool != nil {
+		t.Errorf("the client's own is taken for %+v", tool)
 	}
 }
 
