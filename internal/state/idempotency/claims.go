@@ -85,11 +85,11 @@ func (c *Claims) alive(until int64, now time.Time) bool {
 	return until > store.Time(now) || unseen != nil && time.Since(*unseen) < c.lease
 }
 
-// find returns what is written down of a request; nil for nothing.
-func (c *Claims) find(ctx context.Context, key Key) (*claim, error) {
-	var found *claim
-	err := c.db.Read(ctx, func(tx *store.Tx) error {
-		found = nil
+// find returns what is written down of a request; nil for nothing. over is when one ended of which
+// nothing need be known; zero for none.
+func (c *Claims) find(ctx context.Context, key Key) (found *claim, over int64, err error) {
+	err = c.db.Read(ctx, func(tx *store.Tx) error {
+		found, over = nil, 0
 		now, err := tx.Now()
 		if err != nil {
 			return err
@@ -118,35 +118,34 @@ func (c *Claims) find(ctx context.Context, key Key) (*claim, error) {
 			}
 		}
 		if found = &at; at.answer == nil && !at.held && !at.changed {
-			found = nil // its answer was erased
+			found, over = nil, until // or its answer was erased
 		}
 		return nil
 	})
-	return found, c.missed(ctx, err)
+	return found, over, c.missed(ctx, err)
 }
 
-// await returns what is written down of a request once nobody else runs it; nil for
-// nothing. It waits a while for one that runs elsewhere: then it is [ErrRunning]. One that runs
+// await returns what is written down of a request once nobody else runs it, as find does. It waits a while for one that runs elsewhere: then it is [ErrRunning]. One that runs
 // here comes to its end.
-func (c *Claims) await(ctx context.Context, key Key) (*claim, error) {
-	found, err := c.find(ctx, key)
+func (c *Claims) await(ctx context.Context, key Key) (found *claim, over int64, err error) {
+	found, over, err = c.find(ctx, key)
 	if err != nil || found == nil || !found.held || found.print != key.print() {
-		return found, err
+		return found, over, err
 	}
 	ctx, stop := context.WithCancel(ctx) // of the watch
 	defer stop()
 	changed, until := c.db.Changed(ctx, topic), time.Now().Add(c.wait)
 	for {
-		found, err := c.find(ctx, key)
+		found, over, err := c.find(ctx, key)
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, 0, context.Cause(ctx)
 		}
 		if err != nil || found == nil || !found.held {
-			return found, err
+			return found, over, err
 		}
 		again := c.lease / 3 // its holder may have died
 		if left := time.Until(until); !found.here && left <= 0 {
-			return nil, ErrRunning
+			return nil, 0, ErrRunning
 		} else if !found.here {
 			again = min(again, left)
 		}
@@ -156,7 +155,7 @@ func (c *Claims) await(ctx context.Context, key Key) (*claim, error) {
 		case <-look.C:
 		case <-ctx.Done():
 			look.Stop()
-			return nil, context.Cause(ctx)
+			return nil, 0, context.Cause(ctx)
 		}
 		look.Stop()
 	}
@@ -181,6 +180,7 @@ type holding struct {
 	again bool   // it has run before, and changed something
 	tried atomic.Bool
 	seen  atomic.Pointer[time.Time] // when it last was known to hold the request, by our clock
+	over  atomic.Int64              // when the last one ended of which it knows what that did
 }
 
 func (c *Claims) begin(key Key, again bool) *holding {
@@ -192,9 +192,10 @@ func (c *Claims) begin(key Key, again bool) *holding {
 
 // ours is the condition under which a row is this run's to change: it holds the request;
 // or it knew that the request had run before and come to no answer, and nobody holds it;
-// or its time is over.
+// or its time is over; or the one that ended is one of which it knows.
 const ours = ` WHERE claims.holder = $8 OR claims.expires <= $9
-	OR ($10 = 1 AND claims.print = excluded.print AND claims.size = 0 AND (claims.holder = '' OR claims.lease <= $9))`
+	OR ($10 = 1 AND claims.print = excluded.print AND claims.size = 0 AND (claims.holder = '' OR claims.lease <= $9))
+	OR (claims.holder = '' AND claims.changed = 0 AND claims.size = 0 AND claims.lease <= $11)`
 
 func number(b bool) int64 {
 	if b {
@@ -207,7 +208,7 @@ func number(b bool) int64 {
 // runs here, or that it still does. It is [ErrRunning] where another one was quicker, or
 // has taken its place.
 func (h *holding) claim(tx *store.Tx) error {
-	if h.tried.Swap(true) && time.Since(*h.seen.Load()) > h.lease {
+	if h.tried.Load() && time.Since(*h.seen.Load()) > h.lease {
 		// Others may have taken it for dead, and be through with the request.
 		n, err := h.renew(tx)
 		if err == nil && n == 0 {
@@ -215,7 +216,6 @@ func (h *holding) claim(tx *store.Tx) error {
 		}
 		return err
 	}
-	h.saw()
 	now, err := tx.Now()
 	if err != nil {
 		return err
@@ -223,11 +223,16 @@ func (h *holding) claim(tx *store.Tx) error {
 	n, err := tx.Exec(`INSERT INTO claims (owner, digest, print, holder, lease, changed, answer, size, expires) VALUES ($1, $2, $3, $4, $5, 1, $6, 0, $7)
 		ON CONFLICT (owner, digest) DO UPDATE SET holder = excluded.holder, lease = excluded.lease, changed = 1, expires = excluded.expires`+ours,
 		store.Owner(h.key.Owner), h.key.digest(), h.key.print(), h.id, store.Time(now.Add(h.lease)), []byte{}, store.Time(now.Add(max(h.config.Load().TTL, leastClaim))),
-		h.id, store.Time(now), number(h.again))
-	if err == nil && n == 0 {
-		err = ErrRunning
+		h.id, store.Time(now), number(h.again), h.over.Load())
+	switch {
+	case err != nil:
+		return err
+	case n == 0:
+		return ErrRunning
 	}
-	return err
+	h.tried.Store(true)
+	h.saw()
+	return nil
 }
 
 // saw notes that it holds the request now.
@@ -298,12 +303,14 @@ func (h *holding) unanswered(tx *store.Tx, changed bool) error {
 }
 
 // release lets the request go, of which nothing need be known any more, or, with dead, what is
-// known of one that died.
+// known of one that died. That it has ended stays written down for those that began before, and do
+// not know what it did; others at this process have waited for that.
 func (h *holding) release(ctx context.Context, dead bool) error {
 	if !h.tried.Load() && (dead || !h.again) {
 		return nil // there is nothing to write down
 	}
-	return h.db.Write(ctx, func(tx *store.Tx) error {
+	var over int64
+	err := h.db.Write(ctx, func(tx *store.Tx) error {
 		tx.Raise(topic)
 		if dead {
 			return h.unanswered(tx, true)
@@ -312,10 +319,22 @@ func (h *holding) release(ctx context.Context, dead bool) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec("DELETE FROM claims WHERE owner = $1 AND digest = $2 AND (holder = $3 OR ($4 = 1 AND (holder = '' OR lease <= $5)))",
-			store.Owner(h.key.Owner), h.key.digest(), h.id, number(h.again), store.Time(now))
+		over = store.Time(now)
+		_, err = tx.Exec(`UPDATE claims SET holder = '', changed = 0, lease = $5, expires = $6
+			WHERE owner = $1 AND digest = $2 AND (holder = $3 OR ($4 = 1 AND (holder = '' OR lease <= $5)))`,
+			store.Owner(h.key.Owner), h.key.digest(), h.id, number(h.again), over, store.Time(now.Add(leastClaim)))
 		return err
 	})
+	if err != nil || dead {
+		return err
+	}
+	h.here.Range(func(_, other any) bool {
+		if o := other.(*holding); o.key == h.key {
+			o.over.Store(over)
+		}
+		return true
+	})
+	return nil
 }
 
 // answered keeps the answer, unless another run of the request was quicker.
@@ -337,7 +356,7 @@ func (h *holding) answered(tx *store.Tx, a *answer, changed bool) error {
 	_, err = tx.Exec(`INSERT INTO claims (owner, digest, print, holder, lease, changed, answer, size, expires) VALUES ($1, $2, $3, '', 0, $4, $5, $6, $7)
 		ON CONFLICT (owner, digest) DO UPDATE SET holder = '', changed = excluded.changed, answer = excluded.answer, size = excluded.size, expires = excluded.expires`+ours,
 		store.Owner(h.key.Owner), h.key.digest(), h.key.print(), number(changed), closed, len(plain), store.Time(now.Add(h.config.Load().TTL)),
-		h.id, store.Time(now), number(h.again))
+		h.id, store.Time(now), number(h.again), h.over.Load())
 	return err
 }
 

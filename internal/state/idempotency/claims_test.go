@@ -295,7 +295,7 @@ func TestClaimsAreBounded(t *testing.T) {
 	}
 	kept := ""
 	for i := range 6 {
-		found, err := s.claims.find(t.Context(), key("a", fmt.Sprint(i), ""))
+		found, _, err := s.claims.find(t.Context(), key("a", fmt.Sprint(i), ""))
 		switch {
 		case err != nil:
 			t.Error(err)
@@ -396,8 +396,9 @@ func TestHold(t *testing.T) {
 			}
 		}
 		third.Answered = true
-		if end(); third.Again == writes || here.rows(t) != 0 {
-			t.Errorf("writes: %t, it has run before: %t, %d rows are left", writes, third.Again, here.rows(t))
+		end()
+		if known, _, err := here.claims.find(t.Context(), turn); third.Again == writes || known != nil || err != nil {
+			t.Errorf("writes: %t, it has run before: %t, it is known: %+v, %v", writes, third.Again, known, err)
 		}
 	}
 	there.claims.here.Range(func(_, h any) bool { h.(*holding).seen.Store(&time.Time{}); return true }) // its lease is over
@@ -478,5 +479,106 @@ func TestHoldHere(t *testing.T) {
 		t.Errorf("it has ended: it has run before: %v, %v", second.Again, err)
 	} else {
 		end()
+	}
+}
+
+// TestHoldBehindOneThatWasQuicker: of two requests of one turn that began side by side, as where a
+// client that lost its connection is at another process by then, the one that changes something
+// last is not run, also where the other one is through with it: it knows nothing of what that did.
+// One at the same process has waited for that, and goes on; so does whoever comes later.
+func TestHoldBehindOneThatWasQuicker(t *testing.T) {
+	here, there := two(t)
+	turn := Key{Owner: "a", Name: "turn"}
+	hold := func(s *Requests) (run *Run, write func() error, end func()) {
+		t.Helper()
+		run = &Run{}
+		end, err := s.Hold(t.Context(), turn, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run, func() error { return s.claims.db.Write(t.Context(), run.Claim) }, end
+	}
+	for range 2 {
+		_, slow, over := hold(here)
+		quick, write, end := hold(there)
+		_, beside, done := hold(there)
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
+		quick.Answered = true
+		end()
+		for range 2 {
+			if err := slow(); !errors.Is(err, ErrRunning) {
+				t.Errorf("the one that was slow: %v", err)
+			}
+		}
+		over()
+		later, write, end := hold(here)
+		if err := write(); err != nil || later.Again {
+			t.Errorf("the one that comes later: has run before: %t, %v", later.Again, err)
+		}
+		if err := beside(); !errors.Is(err, ErrRunning) {
+			t.Errorf("the one beside it, while another one runs: %v", err)
+		}
+		end()
+		done()
+	}
+	_, write, end := hold(here)
+	_, beside, done := hold(here)
+	if err := write(); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if err := beside(); err != nil {
+		t.Errorf("the one that waited here: %v", err)
+	}
+	done()
+}
+
+// TestHoldWhoseLeaseIsNotWritten: a process that was taken for dead and tries to change something
+// again and again while it cannot reach the store does not take that for signs of life.
+func TestHoldWhoseLeaseIsNotWritten(t *testing.T) {
+	here, there := two(t)
+	turn := Key{Owner: "a", Name: "turn"}
+	first, second := &Run{}, &Run{}
+	end, err := here.Hold(t.Context(), turn, first)
+	if err == nil {
+		err = here.claims.db.Write(t.Context(), first.Claim)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	do := func(s *Requests, statement string) {
+		t.Helper()
+		if err := s.claims.db.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Exec(statement); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var seen *atomic.Pointer[time.Time]
+	here.claims.here.Range(func(_, h any) bool { seen = &h.(*holding).seen; return true })
+	at := seen.Load()
+	do(there, "UPDATE claims SET lease = 1")
+	do(there, "ALTER TABLE claims RENAME TO away")
+	if err := here.claims.db.Write(t.Context(), first.Claim); err == nil {
+		t.Fatal("it is claimed nowhere")
+	}
+	do(there, "ALTER TABLE away RENAME TO claims")
+	if seen.Load() != at {
+		t.Error("what was not written is a sign of life")
+	}
+	over, err := there.Hold(t.Context(), turn, second)
+	if err == nil {
+		err = there.claims.db.Write(t.Context(), second.Claim)
+	}
+	if err != nil || !second.Again {
+		t.Fatal(second.Again, err)
+	}
+	second.Answered = true
+	over()
+	for range 2 {
+		if err := here.claims.db.Write(t.Context(), first.Claim); !errors.Is(err, ErrRunning) {
+			t.Errorf("the one that others took for dead: %v", err)
+		}
 	}
 }

@@ -225,7 +225,7 @@ func (s *Requests) keep(key Key, run *Run, a *answer) {
 // claimed looks what is written down of a request, and returns how what becomes of it is
 // kept; nil where it is answered, or refused, by what is written down.
 func (s *Requests) claimed(f *flight, key Key, run *Run) func(Key, *Run, *answer) {
-	found, err := s.claims.await(f.ctx, key)
+	found, _, err := s.claims.await(f.ctx, key)
 	switch {
 	case err != nil:
 		f.refuse(err)
@@ -292,12 +292,13 @@ func (s *Requests) Later(run *Run) (end func()) {
 	var h *holding
 	var let func(write func(context.Context) error)
 	run.Hold = func(ctx context.Context, key Key) error {
-		found, err := s.claims.await(ctx, key)
+		found, over, err := s.claims.await(ctx, key)
 		if err != nil && (errors.Is(err, ErrRunning) || ctx.Err() != nil) {
 			return err
 		}
 		run.Again, run.Hold = found != nil, nil
 		h = s.claims.begin(key, run.Again)
+		h.over.Store(over)
 		let = s.live(ctx, h)
 		return nil
 	}
@@ -317,7 +318,7 @@ func (s *Requests) Later(run *Run) (end func()) {
 // give waits for the answer of another process that was quicker, and gives that; where none
 // comes in time, or none that is to be given again, it is [ErrRunning].
 func (s *Requests) give(f *flight, key Key) {
-	found, err := s.claims.await(f.ctx, key)
+	found, _, err := s.claims.await(f.ctx, key)
 	if err != nil || found == nil || found.print != key.print() || found.answer == nil {
 		f.refuse(cmp.Or(err, ErrRunning))
 		return
