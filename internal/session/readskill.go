@@ -210,12 +210,14 @@ func contentOf(result json.RawMessage, uri string) (item *rawjson.Object, conten
 	return nil, nil, refusal("The server gave no such file.")
 }
 
-// What the YAML at the beginning of a SKILL.md may have at most: bytes, and lists and maps
-// that begin by a mark of their own. Its parser copies for each what it is in, so that
-// 64 KiB of brackets would keep a processor for a quarter of a minute.
+// What the YAML at the beginning of a SKILL.md may have at most: bytes, lists and maps
+// that begin by a mark of their own, and line breaks with nothing between. Its parser copies
+// for each what it is in, or what is in front of it, so that 64 KiB of brackets, or of empty
+// lines at the end of a text, would keep a processor for a quarter of a minute.
 const (
 	maxFrontmatter = 64 << 10
 	maxOpened      = 1000
+	maxBlank       = 100
 )
 
 // sameFrontmatter reports whether a SKILL.md begins with the frontmatter that its
@@ -223,7 +225,7 @@ const (
 func sameFrontmatter(content []byte, want json.RawMessage) bool {
 	rest, ok := bytes.CutPrefix(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), []byte("---\n"))
 	front, _, found := bytes.Cut(rest, []byte("\n---"))
-	if !ok || !found || len(front) > maxFrontmatter {
+	if !ok || !found || len(front) > maxFrontmatter || blank(front) > maxBlank {
 		return false
 	}
 	tokens := lexer.Tokenize(string(front))
@@ -241,6 +243,23 @@ func sameFrontmatter(content []byte, want json.RawMessage) bool {
 	asJSON, err := yaml.YAMLToJSON(front)
 	var a, b any
 	return err == nil && json.Unmarshal(asJSON, &a) == nil && json.Unmarshal(want, &b) == nil && reflect.DeepEqual(a, b)
+}
+
+// blank returns how many line breaks stand one after the other at the most, with nothing but
+// spaces between.
+func blank(text []byte) (most int) {
+	n := 0
+	for _, b := range text {
+		switch b {
+		case '\n', '\r':
+			n++
+			most = max(most, n)
+		case ' ', '\t':
+		default:
+			n = 0
+		}
+	}
+	return most
 }
 
 // opened counts the marks that begin a list, a map, or an element of one.

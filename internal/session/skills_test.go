@@ -150,6 +150,9 @@ func TestNestedFrontmatter(t *testing.T) {
 		{"too many dashes", strings.Repeat("- ", 1001) + "1", strings.Repeat("[", 1001) + "1" + strings.Repeat("]", 1001), false},
 		{"maps in maps", strings.Repeat("{a: ", 1001) + "1" + strings.Repeat("}", 1001), strings.Repeat(`{"a":`, 1001) + "1" + strings.Repeat("}", 1001), false},
 		{"brackets in a text", `"` + strings.Repeat("[{- ", 1001) + `"`, "", true},
+		{"empty lines behind a text", "a: |\n b\n" + strings.Repeat("\n", 90) + "c: d", `{"a":"b\n","c":"d"}`, true},
+		{"too many of them", "a: |\n b\n" + strings.Repeat("\n", 101) + "c: d", `{"a":"b\n","c":"d"}`, false},
+		{"too many lines of spaces", "a: >\n b\n" + strings.Repeat(" \t\r\n", 101) + "c: d", `{"a":"b\n","c":"d"}`, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			frontmatter := json.RawMessage(cmp.Or(tc.json, tc.yaml))
