@@ -198,11 +198,13 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 		}
 		return nil, c.finish(ctx)
 	}
-	c.pending = round
 	if !c.request.jsonFormat {
 		c.see(round.Reply)
 	}
-	c.thread.KeepBegun(ctx, round, c.seen())
+	if err := c.thread.KeepBegun(ctx, round, c.seen()); err != nil {
+		return nil, err
+	}
+	c.pending = round
 	return round.Run, nil
 }
 

@@ -38,6 +38,7 @@ const (
 	CodeToolConflict   = "tools_not_possible"
 	CodeUnknownServer  = "unknown_server"
 	CodeTurnExpired    = "turn_expired"
+	CodeInProgress     = "request_in_progress"
 	CodeInternal       = "internal_error"
 )
 

@@ -228,8 +228,10 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 		}
 		return nil, c.finish(ctx)
 	}
+	if err := c.thread.KeepBegun(ctx, round, c.text()); err != nil {
+		return nil, err
+	}
 	c.pending = round
-	c.thread.KeepBegun(ctx, round, c.text())
 	c.announce()
 	return round.Run, c.out.Flush()
 }

@@ -21,7 +21,6 @@ const (
 	codeKeyInvalid = "idempotency_key_invalid"
 	codeKeyReused  = "idempotency_key_reused"
 	codeAnswerLost = "idempotency_answer_lost"
-	codeInProgress = "request_in_progress"
 )
 
 // keyHeader is by what clients say that a request is one that they sent before.
@@ -132,7 +131,7 @@ func elsewhere(err error) error {
 // inProgress refuses a request that another process runs.
 func inProgress(err error) error {
 	return &model.Error{
-		Status: http.StatusConflict, Type: model.TypeInvalidRequest, Code: codeInProgress, Err: err,
+		Status: http.StatusConflict, Type: model.TypeInvalidRequest, Code: model.CodeInProgress, Err: err,
 		Message: "A request with this Idempotency-Key, or of this turn, runs at another process of this gateway. Send it again later: it then gets the answer of the first.",
 		Header:  http.Header{"Retry-After": {"5"}},
 	}

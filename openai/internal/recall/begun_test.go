@@ -49,10 +49,12 @@ func TestKeepBegun(t *testing.T) {
 			}
 			call := memory.Call{ID: "1", Raw: json.RawMessage(`{"id":"1","type":"function","function":{"name":"save","arguments":"{}"}}`)}
 			theirs := memory.Call{ID: "2", Client: "2", Raw: json.RawMessage(`{"id":"2","type":"function","function":{"name":"theirs","arguments":"{}"}}`)}
-			first.KeepBegun(t.Context(), &model.Round{
+			if err := first.KeepBegun(t.Context(), &model.Round{
 				Message: &memory.Message{Message: json.RawMessage(`{"role":"assistant","content":null}`), Calls: []memory.Call{call, theirs}},
 				Run:     []dragoman.Call{{ID: "1", Tool: tool}},
-			}, "")
+			}, ""); err != nil {
+				t.Fatal(err)
+			}
 			if tt.ends {
 				call.Result = json.RawMessage(`{"role":"tool","tool_call_id":"1","content":"` + known + `"}`)
 				first.Dialogue.AddHidden(model.Documents(&memory.Message{Message: json.RawMessage(`{"role":"assistant","content":null}`), Calls: []memory.Call{call}})...)
@@ -89,13 +91,70 @@ func TestKeepBegunBehindAText(t *testing.T) {
 			}
 			return thread
 		}
-		thread("d", task).KeepBegun(t.Context(), &model.Round{
+		if err := thread("d", task).KeepBegun(t.Context(), &model.Round{
 			Message: &memory.Message{Message: json.RawMessage(`{"role":"assistant","content":"I save."}`), Calls: []memory.Call{{ID: "1", Raw: json.RawMessage(`{"id":"1","type":"function","function":{"name":"save","arguments":"{}"}}`)}}},
 			Run:     []dragoman.Call{{ID: "1", Tool: &dragoman.Tool{Name: "save"}}},
-		}, "I save.")
+		}, "I save."); err != nil {
+			t.Fatal(err)
+		}
 		sent := fmt.Sprintf("%s", thread("e", task, behind).Dialogue.History())
 		if strings.Count(sent, "may or may not have taken effect") != 1 || strings.Count(sent, "I save.") != 1 {
 			t.Errorf("behind %s the model is told %s", behind, sent)
+		}
+	}
+}
+
+// TestKeepBegunOfTheSlow: of one request at two processes, the slow one is at its model while the
+// quick one makes two calls, and is given up by its person, or runs on. It is refused before its
+// first call, and what the quick one did stays what the model is told. So is one that had read
+// something before; one that comes behind the quick one goes on from that.
+func TestKeepBegunOfTheSlow(t *testing.T) {
+	for _, tt := range []struct{ reads, over bool }{{false, true}, {true, true}, {false, false}} {
+		kept := &memory.Memory{}
+		thread := func(digest string, says ...string) *Thread {
+			r := &Thread{
+				Request: Request{Owner: "alice", Identified: true, Retried: true, Joins: true, Digest: digest}, Memory: kept, Running: &memory.Running{},
+				Dialogue: &model.Dialogue{Client: &model.Client{}, Request: model.Request{Object: &rawjson.Object{}}},
+			}
+			for _, s := range says {
+				r.Request.Messages = append(r.Request.Messages, model.ChatMessage("user", rawjson.Quote(s)))
+			}
+			if err := r.Restore(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		begin := func(r *Thread, name string) (memory.Message, error) {
+			m := memory.Message{Message: json.RawMessage(`{"role":"assistant","content":null}`), Calls: []memory.Call{{ID: name, Raw: json.RawMessage(fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":%[1]q,"arguments":"{}"}}`, name))}}}
+			return m, r.KeepBegun(t.Context(), &model.Round{Message: &m, Run: []dragoman.Call{{ID: name, Tool: &dragoman.Tool{Name: name}}}}, "")
+		}
+		slow, quick := thread("d", "Save it."), thread("d", "Save it.")
+		for _, name := range []string{"write1", "write2"} {
+			m, err := begin(quick, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Calls[0].Result = json.RawMessage(fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":"done"}`, name))
+			quick.Dialogue.AddHidden(model.Documents(&m)...)
+			quick.Dialogue.Wrote = true
+		}
+		if tt.over {
+			quick.Remember(End{Err: context.Canceled})
+		}
+		if tt.reads {
+			slow.Dialogue.AddHidden(json.RawMessage(`{"role":"assistant","content":"I have read."}`))
+		}
+		_, err := begin(slow, "write1")
+		if e, ok := model.AsError(err); !ok || e.Code != model.CodeInProgress {
+			t.Errorf("%+v: the slow one: %v", tt, err)
+		}
+		slow.Remember(End{Err: err})
+		sent := fmt.Sprintf("%s", thread("e", "Save it.", "And now?").Dialogue.History())
+		if !strings.Contains(sent, "write2") || strings.Contains(sent, "I have read.") {
+			t.Errorf("%+v: the model is told %s", tt, sent)
+		}
+		if _, err := begin(thread("d", "Save it."), "write3"); err != nil {
+			t.Errorf("%+v: one that comes behind it: %v", tt, err)
 		}
 	}
 }

@@ -60,7 +60,9 @@ func TestFollow(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !tt.talks {
-					first.KeepBegun(ctx, &model.Round{}, "")
+					if err := first.KeepBegun(ctx, &model.Round{}, ""); err != nil {
+						t.Fatal(err)
+					}
 				}
 				next, restored := thread(tt.owner, tt.next), false
 				begin := time.Now()

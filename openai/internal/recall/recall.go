@@ -126,6 +126,8 @@ type Thread struct {
 	wrote    bool              // an earlier request of this turn may have changed something
 	ended    bool              // KeepFinal was called
 	doubted  bool              // KeepBegun has kept calls as if nobody knew what becomes of them
+	known    *memory.Turn      // what was kept of this very request when it was restored; nil for nothing
+	beaten   bool              // another process has kept more of it since
 	behind   []string          // the keys under which others that go on behind it know it; nil once it is marked by them
 	finished func()            // lets a retry of this request go on; nil until Restore
 	first    json.RawMessage   // the first of the client's messages as it came; in that of Request the guide may stand

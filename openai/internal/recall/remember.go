@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -137,6 +138,9 @@ func (t *Thread) Remember(end End) {
 		return
 	}
 	defer t.finished()
+	if t.beaten {
+		return // what the other one did is kept
+	}
 	ctx := context.Background() // it is worth more than the request, which may be over
 	if end.Err == nil || end.Seen+t.Dialogue.Broke() != "" {
 		t.settle(ctx)
@@ -165,11 +169,14 @@ func (t *Thread) Remember(end End) {
 // done before: should this process die, the client sends its request again, and none of it is done
 // once more. seen is the text that the client has seen. It is done for clients whose requests are
 // known by what they say when they come again. From then on those wait that go on behind a request
-// of any client that leaves.
-func (t *Thread) KeepBegun(ctx context.Context, round *model.Round, seen string) {
+// of any client that leaves. An error says that the calls may not be made.
+func (t *Thread) KeepBegun(ctx context.Context, round *model.Round, seen string) error {
 	t.mark(ctx)
 	if t.Memory == nil || !t.Request.Retried || !t.Dialogue.Wrote && !round.Writes() {
-		return
+		return nil
+	}
+	if err := t.overtaken(ctx); err != nil {
+		return err
 	}
 	t.doubted = true
 	turn := t.turn(seen)
@@ -181,6 +188,36 @@ func (t *Thread) KeepBegun(ctx context.Context, round *model.Round, seen string)
 		}
 	}
 	t.keep(ctx, keys, turn)
+	return nil
+}
+
+// overtaken refuses, before the first calls that are kept, a request that was sent again to another
+// process meanwhile, which has begun to change something for it: it knows nothing of that, would do
+// it once more, and take the place of what is kept of it. A process waits for its own.
+func (t *Thread) overtaken(ctx context.Context) error {
+	if t.doubted {
+		return nil
+	}
+	key := requestKey(t.Request.Digest)
+	found, err := t.Memory.Find(ctx, t.Request.Owner, []string{key})
+	if err != nil || found[key] == nil || sameTurn(found[key], t.known) {
+		return nil // where nothing can be found, nothing is kept either
+	}
+	t.beaten = true
+	return &model.Error{
+		Status: http.StatusConflict, Type: model.TypeInvalidRequest, Code: model.CodeInProgress,
+		Message: "This request was sent again, and another process of this gateway was quicker with it. Send it once more: it then goes on from what that did.",
+		Header:  http.Header{"Retry-After": {"5"}},
+	}
+}
+
+// sameTurn reports whether two turns of one request have come as far.
+func sameTurn(a, b *memory.Turn) bool {
+	return b != nil && a.Delivered.Equal(b.Delivered) && sameHidden(a, b)
+}
+
+func sameHidden(a, b *memory.Turn) bool {
+	return slices.EqualFunc(a.Hidden, b.Hidden, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }
 
 // keepBroken records what was done for a request whose answer broke off, for a client that goes
@@ -270,7 +307,7 @@ func (t *Thread) unclaimed(ctx context.Context, keys []string, turn *memory.Turn
 	}
 	var claimed, free []string
 	for _, key := range keys {
-		if other := found[key]; other != nil && (other.Ambiguous || !bytes.Equal(other.Final, turn.Final) || !slices.EqualFunc(other.Hidden, turn.Hidden, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })) {
+		if other := found[key]; other != nil && (other.Ambiguous || !bytes.Equal(other.Final, turn.Final) || !sameHidden(other, turn)) {
 			claimed = append(claimed, key)
 		} else {
 			free = append(free, key)

@@ -141,7 +141,9 @@ func TestTakenBackAtOnce(t *testing.T) {
 		if err := first.Restore(ctx); err != nil {
 			t.Fatal(err)
 		}
-		first.KeepBegun(ctx, &model.Round{}, "") // it calls something
+		if err := first.KeepBegun(ctx, &model.Round{}, ""); err != nil { // it calls something
+			t.Fatal(err)
+		}
 		leave()
 		next, restored := taking{agent: "session ", digest: "p2", says: []string{"Now."}}.thread(kept, running), false
 		go func() {
@@ -195,7 +197,9 @@ func (r taking) does(t *testing.T, thread *Thread) {
 		}
 		call := memory.Call{ID: r.calls, Raw: json.RawMessage(fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":%[1]q,"arguments":"{}"}}`, r.calls))}
 		message := memory.Message{Message: json.RawMessage(`{"role":"assistant","content":null}`), Calls: []memory.Call{call}}
-		thread.KeepBegun(t.Context(), &model.Round{Message: &message, Run: []dragoman.Call{{ID: r.calls, Tool: tool}}}, "")
+		if err := thread.KeepBegun(t.Context(), &model.Round{Message: &message, Run: []dragoman.Call{{ID: r.calls, Tool: tool}}}, ""); err != nil {
+			t.Fatal(err)
+		}
 		if r.calls == "dies" {
 			return
 		}
