@@ -50,7 +50,7 @@ var layers = [][]string{
 	{"", "schema", "rehearsal"},
 	{"internal/state/snapshot", "internal/state/cache"},
 	{"dialect", "result", "mcp", "toolsettest", "internal/judge/pin"},
-	{"openai/memory"},
+	{"openai/memory", "internal/reach/find"},
 	{"internal/state/turns"},
 	{"openai/model"},
 	{"openai/internal/output", "openai/hosted"},

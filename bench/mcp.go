@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/reach/find"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
@@ -210,7 +210,7 @@ func (b *bench) searched(ctx context.Context) error {
 	for i, t := range manyTools(10_000) {
 		tools = append(tools, dragoman.ReadTool(fmt.Sprintf("server%d", i%40), fmt.Appendf(nil, `{"name":%q,"description":%q,"inputSchema":%s}`, t.Name, t.Description, t.InputSchema)))
 	}
-	index := catalog.NewIndex(dragoman.NewTools(tools), nil)
+	index := find.NewIndex(dragoman.NewTools(tools), nil)
 	var took figures
 	for range b.rounds {
 		sorted, err := latencies(ctx, 200, func(context.Context) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
-	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/reach/find"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 )
@@ -92,7 +92,7 @@ const maxMatches = 20
 // matching returns the tools that match words, the best first.
 func matching(tools *dragoman.Tools, words string) []dragoman.Tool {
 	found := []dragoman.Tool{}
-	for _, t := range catalog.NewIndex(tools, nil).Search(words, maxMatches, nil) {
+	for _, t := range find.NewIndex(tools, nil).Search(words, maxMatches, nil) {
 		found = append(found, *t)
 	}
 	return found

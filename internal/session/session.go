@@ -37,6 +37,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/reach/find"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
@@ -109,7 +110,7 @@ type Opener struct {
 	o        Options
 	state    *State
 	outputs  outputs
-	searches catalog.Searches
+	searches find.Searches
 	chosen   catalog.Selections
 	skills   skills
 	models   forModels
@@ -362,7 +363,11 @@ func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Too
 		tools = o.skills.around(o.models.of(tools), want.Servers)
 	}
 	tools = o.hosting(client, tools, want)
-	tools = searchable{tools, all, &o.searches, d, want}
+	search := &find.Tools{Toolset: tools, All: all, Searches: &o.searches, Dialect: d, Client: want.Client, OwnNames: want.OwnNames}
+	if want.Client {
+		search.Hides = func(t *dragoman.Tool) bool { return AppOnly(*t) }
+	}
+	tools = search
 	if want.Reviews {
 		tools = reviewable{tools, o.o.Gate.Inbox(), who}
 	}

@@ -34,7 +34,8 @@ type Options struct {
 	// Offers keeps converted lists of tools between requests; nil converts anew.
 	Offers *model.Offers
 	// Search says when the model searches for the tools that it needs in place of
-	// being offered all. The toolset must then run find_tools. The zero Search: never.
+	// being offered all. The toolset must then run find_tools: see
+	// [model.Finder.Around]. The zero Search: never.
 	Search model.Search
 	// Memory keeps what the client does not see of a conversation; nil forgets it,
 	// so that mixed calls cannot be continued.

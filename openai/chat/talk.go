@@ -44,7 +44,8 @@ type Talk struct {
 	// anew each turn.
 	Offers *model.Offers
 	// Search says when the model searches for the tools that it needs in place of
-	// being offered all. The toolset must then run find_tools. The zero Search: never.
+	// being offered all. The toolset must then run find_tools: see
+	// [model.Finder.Around]. The zero Search: never.
 	Search model.Search
 	// Can says what [dragoman.Loop.Ask] can be asked; zero: nothing.
 	Can dragoman.Kind

@@ -235,7 +235,7 @@ func fallbackTransport() *http.Transport {
 }
 
 func (c *Client) dialect() *dialect.Dialect {
-	if c.Dialect != nil {
+	if c != nil && c.Dialect != nil {
 		return c.Dialect
 	}
 	return conservative()

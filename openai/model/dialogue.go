@@ -62,8 +62,8 @@ type Dialogue struct {
 	// Offers keeps converted lists of tools between requests; nil converts anew.
 	Offers *Offers
 	// Search says when two tools stand in for ours, so that the model searches for
-	// those that it needs. The toolset must then run [FindTools]. The zero Search:
-	// never.
+	// those that it needs. The toolset must then run [FindTools]: see
+	// [Finder.Around]. The zero Search: never.
 	Search Search
 	// Shape says how the model shall read the results of a tool, which is nil for a
 	// call of a tool that nobody offered. A nil Shape means the envelope with its

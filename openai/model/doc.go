@@ -14,15 +14,18 @@
 // model's calls into ours and the client's, and puts our results where they
 // belong. The client halves in package openai are built on it.
 //
+// Where there are too many tools to offer them all, a model searches for them: [Search]
+// says when, and a [Finder] has a toolset answer it.
+//
 // What an upstream can make us hold is bounded: [Client.MaxMessage] counts what is
 // kept of an answer, not what it is said to be, and an upstream that goes silent is
 // given up after [Client.Idle].
 //
 // # What is stable
 //
-// [Client], [Listener], [Reply], [Error] with its codes, [Offers] and [Search] keep their
-// form. [Dialogue], [Round] and what they take and return are for client halves, those in
-// this module and others ([Object] is how both see a document): they keep their form from
-// one minor release to the next, and CHANGELOG says what changed. The rest is what the
-// halves of this module share.
+// [Client], [Listener], [Reply], [Error] with its codes, [Offers], [Search] and [Finder]
+// keep their form. [Dialogue], [Round] and what they take and return are for client halves,
+// those in this module and others ([Object] is how both see a document): they keep their
+// form from one minor release to the next, and CHANGELOG says what changed. The rest is what
+// the halves of this module share.
 package model

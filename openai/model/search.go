@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/reach/find"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
 	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
@@ -113,7 +114,7 @@ func (d *Dialogue) search() Search {
 
 // The names of the tools that stand in for others.
 const (
-	FindTools = "find_tools"
+	FindTools = find.Name // find_tools; a [Finder] runs it
 	CallTool  = "call_tool"
 )
 

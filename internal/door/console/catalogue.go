@@ -11,7 +11,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
-	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/reach/find"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -122,7 +122,7 @@ func (c *Console) catalogue(r *request) error {
 			rows = append(rows, row)
 		}
 	}
-	rows = d.Wish.search(func() *catalog.Index { return c.searches.Of(list) }, rows, places)
+	rows = d.Wish.search(func() *find.Index { return c.searches.Of(list) }, rows, places)
 	d.Wish.sort(rows)
 	d.Found = len(rows)
 	d.Pages = max(1, (len(rows)+perPage-1)/perPage)
@@ -158,7 +158,7 @@ func (w wish) takes(row *toolRow) bool {
 
 // search returns the rows that have the words in their names, then those that a model's
 // search would find, the best first.
-func (w wish) search(index func() *catalog.Index, rows []toolRow, places map[string]int) []toolRow {
+func (w wish) search(index func() *find.Index, rows []toolRow, places map[string]int) []toolRow {
 	words := strings.ToLower(strings.TrimSpace(w.Search))
 	if words == "" {
 		return rows

@@ -45,7 +45,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
-	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/reach/find"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 )
@@ -150,7 +150,7 @@ type Console struct {
 	origins *http.CrossOriginProtection
 
 	costs    costs
-	searches catalog.Searches
+	searches find.Searches
 	pins     reading
 }
 

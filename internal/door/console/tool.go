@@ -55,8 +55,8 @@ type right struct {
 	Listed                    bool
 }
 
-// find returns the tool that a request is about, in the caller's own list.
-func find(r *request, s *session.Session, q url.Values) (*dragoman.Tool, error) {
+// toolOf returns the tool that a request is about, in the caller's own list.
+func toolOf(r *request, s *session.Session, q url.Values) (*dragoman.Tool, error) {
 	list, err := s.Tools.List(r.Context())
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (c *Console) about(r *request, q url.Values) (*session.Session, *dragoman.T
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := find(r, s, q)
+	t, err := toolOf(r, s, q)
 	return s, t, err
 }
 

@@ -1,4 +1,4 @@
-package catalog
+package find
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 )
 
 // corpus returns the tools of real servers under their public names.
@@ -38,7 +39,7 @@ func corpus(t testing.TB) *dragoman.Tools {
 	if err != nil || len(all) < 100 {
 		t.Fatalf("%d tools in the corpus, %v", len(all), err)
 	}
-	return dragoman.NewTools(Name(all, Config{}))
+	return dragoman.NewTools(catalog.Name(all, catalog.Config{}))
 }
 
 // A finder returns the n tools that fit words best.

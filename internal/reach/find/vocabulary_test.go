@@ -1,4 +1,4 @@
-package catalog
+package find
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 )
 
 // Words that mean the same have to be the same stem, and those that do not, not.
@@ -61,12 +62,12 @@ func TestVocabulary(t *testing.T) {
 // What a question calls by another word is found, and by what it wants done, where the
 // tools have the same nouns; and a server's own words help.
 func TestSearchKnowsWhatIsMeant(t *testing.T) {
-	tools := dragoman.NewTools(Name([]dragoman.Tool{
+	tools := dragoman.NewTools(catalog.Name([]dragoman.Tool{
 		described("cal", "create_event", "Creates an entry."), described("cal", "delete_event", "Deletes an entry."),
 		described("cal", "list_events", "Lists entries."), described("cal", "get_event", "Gets an entry."),
 		described("post", "send_mail", "Sends a message.", "to", "Who gets it."),
 		described("odd", "zap", "Does it."), described("odder", "zip", "Does it."),
-	}, Config{}))
+	}, catalog.Config{}))
 	index := NewIndex(tools, []dragoman.Server{{Label: "odder", Instructions: "Everything about bicycles."}})
 	for words, want := range map[string]string{
 		"schedule a meeting": "cal__create_event", "scheduling meetings": "cal__create_event", "get rid of an appointment": "cal__delete_event",

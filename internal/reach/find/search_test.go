@@ -1,4 +1,4 @@
-package catalog
+package find
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 )
 
 func TestWords(t *testing.T) {
@@ -59,7 +60,7 @@ func described(server, original, description string, params ...string) dragoman.
 }
 
 func searched() *dragoman.Tools {
-	return dragoman.NewTools(Name([]dragoman.Tool{
+	return dragoman.NewTools(catalog.Name([]dragoman.Tool{
 		described("tracker", "createIssue", "Opens a ticket.", "title", "What it is about."),
 		described("tracker", "list_issues", "Lists tickets, newest first.", "assignee", "Whose tickets."),
 		described("tracker", "close", "Closes an issue for good."),
@@ -71,7 +72,7 @@ func searched() *dragoman.Tools {
 		described("nalssi", "bogi", "오늘의 날씨를 알려줍니다"),
 		described("twin", "alpha", "The same words."),
 		described("twin", "beta", "The same words."),
-	}, Config{}))
+	}, catalog.Config{}))
 }
 
 func found(tools []*dragoman.Tool) (names []string) {
@@ -124,12 +125,12 @@ func TestSearch(t *testing.T) {
 // TestSearchForgives: a word with one slip in it, or with another ending in a language whose
 // endings are not known, finds what it would without.
 func TestSearchForgives(t *testing.T) {
-	index := NewIndex(dragoman.NewTools(Name([]dragoman.Tool{
+	index := NewIndex(dragoman.NewTools(catalog.Name([]dragoman.Tool{
 		described("a", "take_screenshot", "Takes a picture of the page."),
 		described("b", "calendar_view", "What is planned."),
 		described("c", "spisok", "Показывает задачу проекта."),
 		described("d", "price", "What it costs."),
-	}, Config{})), nil)
+	}, catalog.Config{})), nil)
 	for words, want := range map[string]string{
 		"screnshot": "a__take_screenshot", "scrinshoot": "", "screenhsot": "a__take_screenshot", "calender": "b__calendar_view",
 		"задачи": "c__spisok", "prize": "", "xalendar": "",
@@ -150,7 +151,7 @@ func TestSearchForgives(t *testing.T) {
 // TestUnknownTellsNothingOfOthers: whether a tool that is not somebody's has a word is nobody's
 // business.
 func TestUnknownTellsNothingOfOthers(t *testing.T) {
-	index := NewIndex(dragoman.NewTools(Name([]dragoman.Tool{described("a", "list_files", "Lists files."), described("b", "payroll", "Salaries.")}, Config{})), nil)
+	index := NewIndex(dragoman.NewTools(catalog.Name([]dragoman.Tool{described("a", "list_files", "Lists files."), described("b", "payroll", "Salaries.")}, catalog.Config{})), nil)
 	mine := func(tool *dragoman.Tool) bool { return tool.Server == "a" }
 	for _, words := range []string{"list payroll salary", "list qwertz asdfgh"} {
 		if got, want := strings.Join(index.Unknown(words, mine), " "), strings.TrimPrefix(words, "list "); got != want {
@@ -287,7 +288,7 @@ func manyTools(n int) *dragoman.Tools {
 		tools[i] = described(fmt.Sprintf("server%d", i%50), fmt.Sprintf("%s_%s_%d", verb, noun, i), description,
 			word(nouns)+"_id", "The id of the "+word(nouns)+".", word(adjectives), "Only the "+word(adjectives)+" ones.")
 	}
-	return dragoman.NewTools(Name(tools, Config{}))
+	return dragoman.NewTools(catalog.Name(tools, catalog.Config{}))
 }
 
 func BenchmarkSearch(b *testing.B) {

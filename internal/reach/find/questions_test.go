@@ -1,4 +1,4 @@
-package catalog
+package find
 
 // A question is what somebody wants, in their own words, and the tools of the corpus
 // that are an answer to it, as server/tool.
