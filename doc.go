@@ -6,6 +6,9 @@
 //
 //	tools, err := servers.Start(map[string]servers.Server{"files": {Command: command}}, nil)
 //	…
+//	defer tools.Close()
+//	err = tools.Wait(ctx) // until they are there: Start does not wait
+//	…
 //	talk := &chat.Talk{Client: &model.Client{BaseURL: address, Key: key}, Model: name}
 //	loop := dragoman.Loop{Tools: tools}
 //	err = loop.Run(ctx, talk.Say("What changed since yesterday?"))

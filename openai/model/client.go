@@ -42,7 +42,8 @@ type Client struct {
 	// could be sealed. It is the API's, for all its clients; nil forgets them.
 	Unsealed *sync.Map
 
-	// Dialect is what the API accepts; nil means the conservative one.
+	// Dialect is what the API accepts, such as [dialect.ForHost] knows it of an address;
+	// nil means the conservative one, which takes the least.
 	Dialect *dialect.Dialect
 	// Idle is how long the API may send nothing in the middle of an answer; 5
 	// minutes if zero. The wait for the answer's header is HTTP's, or Post's, to
