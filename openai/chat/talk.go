@@ -78,7 +78,26 @@ func (t *Talk) Finish() string { return t.finish }
 func (t *Talk) Usage() json.RawMessage { return t.usage }
 
 // Messages returns the history as the model knows it, but for the system message.
+// [Talk.Resume] goes on from it.
 func (t *Talk) Messages() []json.RawMessage { return slices.Clone(t.messages) }
+
+// Resume puts messages that [Talk.Messages] returned in the place of the history, so that a
+// program that keeps them goes on with a talk later, and elsewhere. What was cut in them can
+// be read on as far as the shelf of the shapes still has it. It is for the time between turns.
+// Where one is no JSON object, it returns an error and changes nothing.
+func (t *Talk) Resume(messages []json.RawMessage) error {
+	more := false
+	for i, message := range messages {
+		o, err := rawjson.ParseObject(message)
+		if err != nil {
+			return fmt.Errorf("message %d of a talk: %w", i, err)
+		}
+		role, _ := rawjson.String(o.Get("role"))
+		more = more || role == "tool" && result.HasHandle((&model.Reply{Message: o}).Text())
+	}
+	t.messages, t.more = slices.Clone(messages), more
+	return nil
+}
 
 // Left returns the names of the tools that the last turn was not offered because
 // the model's dialect cannot take them, or no more of them.

@@ -3,6 +3,7 @@ package chat
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -199,7 +200,8 @@ func TestTalkGoesOn(t *testing.T) {
 	}
 }
 
-// TestTalkReadsOn: what was cut in one turn can be read on in the next.
+// TestTalkReadsOn: what was cut in one turn can be read on in the next, also where a talk goes
+// on from what another one left.
 func TestTalkReadsOn(t *testing.T) {
 	shelf := &result.Shelf{}
 	shape := &result.Shape{Limit: result.MinLimit, Shelf: shelf, Caller: "ann"}
@@ -216,11 +218,31 @@ func TestTalkReadsOn(t *testing.T) {
 	_, handle, _ := strings.Cut(told, `\"handle\":\"`)
 	handle, _, _ = strings.Cut(handle, `\"`)
 	ask := "SAY Here is the rest.\nCALL read_more {\"handle\":\"" + handle + "\",\"pointer\":\"/data/numbers\",\"offset\":998}\nTHEN\nSAY That is all."
-	if err := loop.Run(t.Context(), talk.Say(ask)); err != nil {
+	later := &Talk{Client: talk.Client, Model: talk.Model, Shape: talk.Shape}
+	kept, err := json.Marshal(talk.Messages())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if told := string(bytes.Join(rawMessages(talk), nil)); !strings.Contains(told, `\"items\":[7,8]`) {
-		t.Errorf("the handle was %q; the model said %q and read %s", handle, talk.Text(), told)
+	for _, talk := range []*Talk{talk, later} {
+		if talk == later {
+			var messages []json.RawMessage
+			if err := json.Unmarshal(kept, &messages); err != nil {
+				t.Fatal(err)
+			}
+			if err := later.Resume(messages); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := loop.Run(t.Context(), talk.Say(ask)); err != nil {
+			t.Fatal(err)
+		}
+		if told := string(bytes.Join(rawMessages(talk), nil)); !strings.Contains(told, `There are many.`) || !strings.Contains(told, `\"items\":[7,8]`) {
+			t.Errorf("the handle was %q; the model said %q and read %s", handle, talk.Text(), told)
+		}
+	}
+	before := len(later.Messages())
+	if err := later.Resume([]json.RawMessage{json.RawMessage(`{"role":"user","content":"Hi"}`), json.RawMessage(`"Hi"`)}); err == nil || !strings.Contains(err.Error(), "message 1") || len(later.Messages()) != before {
+		t.Errorf("a text for a message: %v, and %d messages", err, len(later.Messages()))
 	}
 }
 
