@@ -23,8 +23,8 @@ import (
 // asked for as often as the server wants, and it is cancelled when ctx ends. It is
 // never made twice.
 //
-// What the server asks while it works is an [dragoman.Asks] in the result. A call
-// of a legacy server goes on meanwhile, for five minutes, and at most four calls
+// What the server asks while it works is a [dragoman.Asks] in the result. A call
+// of a legacy server goes on meanwhile, for five minutes, and at most 64 calls
 // of a client do; the same call with [dragoman.Answers] brings its result. A
 // modern server keeps nothing.
 //

@@ -16,7 +16,7 @@
 // [Client.Done] and [Client.Err] tell whoever does that.
 //
 // What a server asks while it works (a form, a visit to an address, a sample of a
-// model, roots) is an [dragoman.Asks] in the result of the call, and the same call
+// model, roots) is a [dragoman.Asks] in the result of the call, and the same call
 // with [dragoman.Answers] goes on: see [Client.Call].
 //
 // # A server
