@@ -75,7 +75,7 @@ type Options struct {
 // concurrent use.
 type Set struct {
 	running *servers.Set
-	named   catalog.Catalog
+	named   dragoman.Toolset
 }
 
 // Start starts servers under their labels and does not wait for them. The nil
@@ -113,7 +113,7 @@ func Start(all map[string]Server, o *Options) (*Set, error) {
 	if o.NoPrefix {
 		names.Strategy = catalog.None
 	}
-	return &Set{running: running, named: catalog.New(running, names)}, nil
+	return &Set{running: running, named: new(catalog.ForModels).Of(catalog.New(running, names))}, nil
 }
 
 // config returns what the supervisor of the server works with.
@@ -142,8 +142,9 @@ func (s *Server) config() (servers.Config, error) {
 	return c, nil
 }
 
-// List returns what the servers offer now, without waiting for any of them, and
-// their states. While nothing changes it returns the same list.
+// List returns what the servers offer models now, without waiting for any of them, and
+// their states. Tools that are for the views of their servers alone (MCP Apps) are left
+// out. While nothing changes it returns the same list.
 func (s *Set) List(ctx context.Context) (*dragoman.List, error) {
 	if !s.started() {
 		return nil, errNotStarted

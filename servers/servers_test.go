@@ -216,6 +216,16 @@ func TestNoPrefix(t *testing.T) {
 	}
 }
 
+// A tool that is for the views of its server alone is nothing for a model.
+func TestToolsForViews(t *testing.T) {
+	_, list := start(t, map[string]Server{"a": {Connect: here(fakemcp.Config{Tools: []fakemcp.Tool{
+		{Name: "read"}, {Definition: json.RawMessage(`{"name":"redraw","inputSchema":{"type":"object"},"_meta":{"ui":{"visibility":["app"]}}}`)},
+	}})}}, nil)
+	if got := names(list); len(got) != 1 || got[0] != "a__read" {
+		t.Errorf("%q", got)
+	}
+}
+
 // What cannot be is an error of Start, and nothing was started.
 func TestStartRefuses(t *testing.T) {
 	connect := here(fakemcp.Config{})

@@ -113,7 +113,7 @@ type Opener struct {
 	searches find.Searches
 	chosen   catalog.Selections
 	skills   skills
-	models   forModels
+	models   catalog.ForModels
 	hosted   weakcache.Map[dragoman.List, *dragoman.List]
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
@@ -360,12 +360,12 @@ func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Too
 	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
 	tools = o.o.Gate.Around(client, tools)
 	if !want.Client && !want.SearchOnly {
-		tools = o.skills.around(o.models.of(tools), want.Servers)
+		tools = o.skills.around(o.models.Of(tools), want.Servers)
 	}
 	tools = o.hosting(client, tools, want)
 	search := &find.Tools{Toolset: tools, All: all, Searches: &o.searches, Dialect: d, Client: want.Client, OwnNames: want.OwnNames}
 	if want.Client {
-		search.Hides = func(t *dragoman.Tool) bool { return AppOnly(*t) }
+		search.Hides = func(t *dragoman.Tool) bool { return catalog.AppOnly(*t) }
 	}
 	tools = search
 	if want.Reviews {

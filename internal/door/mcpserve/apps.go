@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -67,7 +67,7 @@ func (v *view) ofView(name string) (*dragoman.Tool, error) {
 		if t.Original != name || t.Quarantined != nil || !v.hasViews(t.Server) {
 			continue
 		}
-		if _, views := session.Visibility(t); views {
+		if _, views := catalog.Visibility(t); views {
 			found = append(found, t)
 		}
 	}

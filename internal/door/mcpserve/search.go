@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -105,7 +106,7 @@ func (v *view) estimate() (tokens int) {
 // tool's definition, or which are for views alone and not for models to find (MCP
 // Apps).
 func stays(t *dragoman.Tool, kept *model.Kept) bool {
-	return kept.Keeps(t) || hasView(t) || session.AppOnly(*t)
+	return kept.Keeps(t) || hasView(t) || catalog.AppOnly(*t)
 }
 
 func hasView(t *dragoman.Tool) bool {
@@ -240,11 +241,11 @@ func (h *host) unknown(v *view, name string) *dragoman.Problem {
 	switch {
 	case t != nil && t.Quarantined != nil:
 		return t.Quarantined
-	case t != nil && !session.AppOnly(*t), t == nil && h.own(v, name) != nil:
+	case t != nil && !catalog.AppOnly(*t), t == nil && h.own(v, name) != nil:
 		return nil
 	}
 	message := fmt.Sprintf("There is no tool named %q.", clip.Text(name, 80))
-	if near := v.tools.Find(name); t == nil && near != nil && near.Quarantined == nil && !session.AppOnly(*near) {
+	if near := v.tools.Find(name); t == nil && near != nil && near.Quarantined == nil && !catalog.AppOnly(*near) {
 		message += fmt.Sprintf(" Did you mean %q?", near.Name)
 	} else {
 		message += fmt.Sprintf(" Search for one with %s.", v.stands().find.Name)

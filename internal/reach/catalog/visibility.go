@@ -1,4 +1,4 @@
-package session
+package catalog
 
 import (
 	"bytes"
@@ -11,18 +11,19 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
-// forModels keeps the lists without the tools that are for views alone (MCP Apps,
+// ForModels keeps the lists without the tools that are for views alone (MCP Apps,
 // "Tool visibility": a host must not show those to a model).
-type forModels struct {
+type ForModels struct {
 	lists weakcache.Map[dragoman.List, *dragoman.List]
 	tools weakcache.Map[dragoman.Tools, *dragoman.Tools]
 }
 
-func (m *forModels) of(tools dragoman.Toolset) dragoman.Toolset { return &modelTools{tools, m} }
+// Of returns a toolset without those tools.
+func (m *ForModels) Of(tools dragoman.Toolset) dragoman.Toolset { return &modelTools{tools, m} }
 
 type modelTools struct {
 	dragoman.Toolset
-	made *forModels
+	made *ForModels
 }
 
 // List returns the list without those tools; the same where there are none.
