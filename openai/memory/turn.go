@@ -44,6 +44,12 @@ type Turn struct {
 	Ambiguous bool `json:"ambiguous,omitempty"`
 }
 
+// GoesOn reports whether the turn is kept before its end, and may be kept again under the same keys
+// with more of it: by whoever its client asks next.
+func (t *Turn) GoesOn() bool {
+	return t.Final == nil && !t.Ambiguous && (t.Open == nil || t.Open.Waits())
+}
+
 // A Message is a message of the model that has calls, while they are answered and
 // until the client has answered its own.
 type Message struct {

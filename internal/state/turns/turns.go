@@ -154,15 +154,19 @@ func (t *Turns) keys(ctx context.Context, owner string) *ownKeys {
 	return own
 }
 
-// Find implements [memory.Store]. What is cached costs no statement. What cannot be
-// read is not there, and that is said in the log: conversations go on.
+// Find implements [memory.Store]. What is cached costs no statement, but for turns that another
+// process may have gone on with. What cannot be read is not there, and that is said in the log:
+// conversations go on.
 func (t *Turns) Find(ctx context.Context, owner string, keys []string) (map[string]*memory.Turn, error) {
 	found := map[string]*memory.Turn{}
 	var missing, used []string
+	alone := t.others != nil && t.others.alone.Load()
 	for _, key := range keys {
 		switch c, ok := t.cached.Get(owner, key); {
 		case !ok:
 			missing = append(missing, key)
+		case !alone && c.turn.GoesOn(): // maybe elsewhere; what is here counts where the store has nothing
+			missing, found[key] = append(missing, key), c.turn
 		case time.Now().After(c.tell):
 			used = append(used, key)
 			fallthrough

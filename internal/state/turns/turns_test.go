@@ -20,7 +20,9 @@ import (
 )
 
 // TestOnPostgres: all of it, in PostgreSQL.
-func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^Test(Restart|Owners|Expire|Room|StoreFails)$") }
+func TestOnPostgres(t *testing.T) {
+	pgtest.Again(t, "^Test(Restart|Owners|Expire|Room|StoreFails|GoesOnElsewhere)$")
+}
 
 // opened returns what a process has of the store at a path.
 func opened(t testing.TB, path string, config Config) *Turns {
@@ -231,5 +233,34 @@ func TestNothingIsAskedTwice(t *testing.T) {
 	<-ended
 	if here.none.Load() != nil {
 		t.Error("known without a watch")
+	}
+}
+
+// TestGoesOnElsewhere: what is kept of a turn before its end is gone on with at another process,
+// and found as that left it. A turn that has ended costs no statement, nor does anything where
+// nobody else can have gone on with it; what could not be read is as it was kept here.
+func TestGoesOnElsewhere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	here, there := opened(t, path, usual), opened(t, path, usual)
+	keep(t, here, "ann", turn("one call"), "request")
+	ended := turn("over")
+	ended.Final = json.RawMessage(`{"role":"assistant","content":"over"}`)
+	keep(t, here, "ann", ended, "ended")
+	if found := find(t, there, "ann", "request")["request"]; found == nil || found.Text != "one call" {
+		t.Fatalf("there: %+v", found)
+	}
+	keep(t, there, "ann", turn("two calls"), "request")
+	for _, in := range []*Turns{here, there} {
+		if found := find(t, in, "ann", "request")["request"]; found == nil || found.Text != "two calls" {
+			t.Errorf("found %+v", found)
+		}
+	}
+	before := here.db.Waited()
+	if find(t, here, "ann", "ended"); here.db.Waited() > before {
+		t.Error("a turn that has ended is read again")
+	}
+	here.db.Close()
+	if found := find(t, here, "ann", "request")["request"]; found == nil || found.Text != "two calls" {
+		t.Errorf("without the store: %+v", found)
 	}
 }
