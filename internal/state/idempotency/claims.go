@@ -191,10 +191,10 @@ func (c *Claims) begin(key Key, again bool) *holding {
 }
 
 // ours is the condition under which a row is this run's to change: it holds the request;
-// or it knew that the request had run before and come to no answer, and nobody holds it;
-// or its time is over; or the one that ended is one of which it knows.
+// or it knew that the request had run before and come to no answer, which is still so, and
+// nobody holds it; or its time is over; or the one that ended is one of which it knows.
 const ours = ` WHERE claims.holder = $8 OR claims.expires <= $9
-	OR ($10 = 1 AND claims.print = excluded.print AND claims.size = 0 AND (claims.holder = '' OR claims.lease <= $9))
+	OR ($10 = 1 AND claims.print = excluded.print AND claims.changed = 1 AND claims.size = 0 AND (claims.holder = '' OR claims.lease <= $9))
 	OR (claims.holder = '' AND claims.changed = 0 AND claims.size = 0 AND claims.lease <= $11)`
 
 func number(b bool) int64 {

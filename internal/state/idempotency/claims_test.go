@@ -582,3 +582,49 @@ func TestHoldWhoseLeaseIsNotWritten(t *testing.T) {
 		}
 	}
 }
+
+// TestHoldBehindTheDead: of two requests that go on from what one that died did, side by side, the
+// one that changes something last is not run either, where the other one is through with it.
+func TestHoldBehindTheDead(t *testing.T) {
+	here, there := two(t)
+	turn := Key{Owner: "a", Name: "turn"}
+	hold := func(s *Requests) (run *Run, write func() error, end func()) {
+		t.Helper()
+		run = &Run{}
+		end, err := s.Hold(t.Context(), turn, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run, func() error { return s.claims.db.Write(t.Context(), run.Claim) }, end
+	}
+	dead, write, end := hold(there)
+	err := write()
+	if err == nil {
+		err = there.claims.db.Write(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec("UPDATE claims SET holder = 'dead', lease = 1")
+			return err
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end(); dead.Again {
+		t.Error("the first has run before")
+	}
+	slow, behind, over := hold(here)
+	quick, write, end := hold(there)
+	if err := write(); err != nil || !slow.Again || !quick.Again {
+		t.Fatalf("they go on from what died: %t, %t, %v", slow.Again, quick.Again, err)
+	}
+	quick.Answered = true
+	end()
+	if err := behind(); !errors.Is(err, ErrRunning) {
+		t.Errorf("the one that was slow: %v", err)
+	}
+	over()
+	later, write, end := hold(here)
+	if err := write(); err != nil || later.Again {
+		t.Errorf("the one that comes later: has run before: %t, %v", later.Again, err)
+	}
+	end()
+}
