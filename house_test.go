@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"internal/text/glob", "internal/text/clip", "internal/text/secret", "internal/text/invalid", "internal/text/invisible", "internal/text/qualified", "internal/text/pattern", "internal/text/hostname", "internal/text/money"},
 	{"internal/text/base64text", "internal/text/canonical", "internal/text/commandline", "internal/text/poison"},
 	{"internal/observe"},
-	{"internal/observe/otlp", "internal/observe/prometheus", "internal/observe/logbuffer", "internal/observe/loglevel"},
+	{"internal/observe/otlp", "internal/observe/prometheus", "internal/observe/logbuffer", "internal/observe/loglevel", "internal/observe/logpace"},
 	{"internal/observe/telemetry"},
 	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry", "internal/wire/headervalue", "internal/wire/coding"},
 	{"internal/wire/toolcall"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/observe/logpace"
 	"github.com/dragoman-mcp/dragoman/internal/state/park"
 )
 
@@ -85,7 +86,8 @@ type ClientOptions struct {
 	// such as "warning"; empty leaves it to a legacy server, and means none to a
 	// modern one.
 	LogLevel string
-	// Logger gets what is odd about the server; never arguments or results.
+	// Logger gets what is odd about the server; never arguments or results. Of a server
+	// that is odd without end it gets some lines, and how many were left out.
 	// Nothing is logged if it is nil.
 	Logger *slog.Logger
 
@@ -180,7 +182,7 @@ func newClient(o *ClientOptions) *Client {
 	}
 	log := c.o.Logger
 	if log != nil {
-		log = log.With("server", c.o.Label)
+		log = logpace.New(log.With("server", c.o.Label))
 	}
 	_, _ = rand.Read(c.id[:]) // it never fails
 	c.parked = park.Lot[*pendingCall]{Total: maxParked, Expired: func(_ string, f *pendingCall) { f.abandon() }}

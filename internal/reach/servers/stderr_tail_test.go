@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-mcp/dragoman/internal/observe/logpace"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -40,7 +41,7 @@ func TestLastWordsOfAFlood(t *testing.T) {
 	var logged records
 	c := &connection{log: logged.logger(), mask: secret.NewMask(secret.New("canary-of-the-licence"))}
 	write := c.stderrLines()
-	for i := range 2 * stderrBurst {
+	for i := range 2 * logpace.Burst {
 		write(fmt.Sprint("connecting, try ", i))
 	}
 	write("FATAL: the licence canary-of-the-licence has expired")
@@ -48,7 +49,7 @@ func TestLastWordsOfAFlood(t *testing.T) {
 	if !strings.Contains(got, "; FATAL: the licence ") || !strings.HasSuffix(got, " has expired") || strings.Contains(got, "canary") {
 		t.Errorf("it wrote: %s", got)
 	}
-	if n := len(logged.with(`"msg":"stderr"`)); n > stderrBurst+stderrRate {
+	if n := len(logged.with(`"msg":"stderr"`)); n > logpace.Burst+logpace.Rate {
 		t.Errorf("%d lines in the log", n)
 	}
 }
