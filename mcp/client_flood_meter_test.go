@@ -2,9 +2,12 @@ package mcp
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -68,4 +71,58 @@ func TestFloodIsLogged(t *testing.T) {
 			t.Errorf("no line says %s", want)
 		}
 	})
+}
+
+// TestFloodOfEvents: so is one that sends events without end, on the stream of a call or on
+// the one that is listened to.
+func TestFloodOfEvents(t *testing.T) {
+	for name, event := range map[string]string{
+		"comments":          ":\n\n",
+		"events of others":  "event: x\ndata: {}\n\n",
+		"notifications":     "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/other\"}\n\n",
+		"answers to nobody": "data: {\"jsonrpc\":\"2.0\",\"id\":1000,\"result\":{}}\n\n",
+	} {
+		for _, where := range []string{"tools/call", "GET"} {
+			t.Run(name+" at "+where, func(t *testing.T) {
+				var sent atomic.Int64
+				var floods sync.WaitGroup
+				srv := &fake{era: Legacy, on: on{}}
+				flood := func(w http.ResponseWriter, r *http.Request, until time.Duration) {
+					floods.Add(1)
+					defer floods.Done()
+					for start := time.Now(); r.Context().Err() == nil && time.Since(start) < until; sent.Add(1) {
+						events(w, event)
+						time.Sleep(time.Microsecond) // time stands still otherwise
+					}
+				}
+				srv.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, id, _ json.RawMessage) {
+					if where == "tools/call" {
+						flood(w, r, 2*time.Second)
+					} else {
+						time.Sleep(2 * time.Second)
+					}
+					events(w, fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n\n", id))
+				}
+				srv.on["GET"] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+					if where == "GET" {
+						flood(w, r, time.Hour)
+					}
+				}
+				connected(t, srv, &ClientOptions{Passive: true}, func(t *testing.T, c *Client) {
+					start := time.Now()
+					if res, err := c.Call(t.Context(), dragoman.Call{Tool: echo}); err != nil || res.Problem != nil {
+						t.Errorf("%+v, %v", res.Problem, err)
+					}
+					if took := time.Since(start); took > 4*time.Second {
+						t.Errorf("the call took %s", took)
+					}
+					if n := sent.Load(); n < floodMessages || n > 10*floodMessages {
+						t.Errorf("%d events were read in %s", n, time.Since(start))
+					}
+					_ = c.Close()
+					floods.Wait()
+				})
+			})
+		}
+	}
 }

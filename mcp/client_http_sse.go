@@ -64,7 +64,7 @@ func (l *sseConnection) begin(ctx context.Context) error {
 	}
 	l.events = newEventReader(body, l.p.limits.Message, &position{})
 	for range 16 { // other events may come first, though none should
-		ev, err := l.events.next()
+		ev, err := l.events.next(ctx)
 		if err != nil {
 			_ = l.body.Close()
 			return &TransportError{Err: fmt.Errorf("waiting for the address to post to: %w", err)}
@@ -89,7 +89,7 @@ func (l *sseConnection) begin(ctx context.Context) error {
 func (l *sseConnection) read() {
 	defer l.body.Close()
 	for {
-		ev, err := l.events.next()
+		data, err := l.events.message(l.p.ctx)
 		if err != nil {
 			if err == io.EOF {
 				err = errors.New("the MCP server closed the stream")
@@ -97,19 +97,17 @@ func (l *sseConnection) read() {
 			l.fail(err)
 			return
 		}
-		data := bytes.TrimSpace(ev.data)
-		if len(data) == 0 || ev.name != "" && ev.name != "message" {
-			continue
-		}
 		l.p.heard.Add(1)
 		err = readMessages(data, func(m message) {
 			if !m.answer() {
+				l.events.flood.add(len(data))
 				l.p.receive(l, nil, m)
-			} else {
-				l.deliver(m)
+			} else if !l.deliver(m) {
+				l.events.flood.add(len(data))
 			}
 		})
 		if err != nil {
+			l.events.flood.add(len(data))
 			l.p.log.Warn("MCP server sent an event that is no message", "error", err)
 		}
 	}

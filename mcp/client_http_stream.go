@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +98,7 @@ func (h *httpConnection) events(x *exchange, resp *http.Response, at *position) 
 	r := newEventReader(body, h.p.limits.Message, at)
 	var odd error
 	for {
-		ev, err := r.next()
+		data, err := r.message(resp.Request.Context())
 		if err == io.EOF {
 			err = errNoAnswer
 			if odd != nil {
@@ -108,10 +107,6 @@ func (h *httpConnection) events(x *exchange, resp *http.Response, at *position) 
 		}
 		if err != nil {
 			return answer, false, err
-		}
-		data := bytes.TrimSpace(ev.data)
-		if len(data) == 0 || ev.name != "" && ev.name != "message" {
-			continue
 		}
 		err = readMessages(data, func(m message) {
 			switch {
@@ -126,6 +121,7 @@ func (h *httpConnection) events(x *exchange, resp *http.Response, at *position) 
 		if ok {
 			return answer, true, nil
 		}
+		r.flood.add(len(data))
 		if err != nil {
 			odd = err
 			h.p.log.Warn("MCP server sent an event that is no message", "error", err)

@@ -110,19 +110,19 @@ func TestEvents(t *testing.T) {
 		{"e", []byte("x\ny ")}, {"", nil}, {"", []byte{}}, {"", []byte(strings.Repeat("z", 5000))}, {"last", nil},
 	}
 	for i, w := range want {
-		ev, err := r.next()
+		ev, err := r.next(t.Context())
 		if err != nil || ev.name != w.name || !bytes.Equal(ev.data, w.data) {
 			t.Errorf("event %d: %q %.20q, %v", i, ev.name, ev.data, err)
 		}
 	}
-	if _, err := r.next(); err != io.EOF {
+	if _, err := r.next(t.Context()); err != io.EOF {
 		t.Errorf("the end: %v", err)
 	}
 	if at.last != "1" || at.retry != 250*time.Millisecond {
 		t.Errorf("position %+v", at)
 	}
 	r = newEventReader(endless{}, 6000, &at)
-	if _, err := r.next(); !errors.Is(err, ErrTooLarge) {
+	if _, err := r.next(t.Context()); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("an endless line: %v", err)
 	}
 }
@@ -133,7 +133,7 @@ func FuzzEvents(f *testing.F) {
 		var at position
 		r := newEventReader(bytes.NewReader(b), 100, &at)
 		for {
-			ev, err := r.next()
+			ev, err := r.next(t.Context())
 			if err != nil {
 				return
 			}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,10 +21,12 @@ type event struct {
 	data []byte // in memory of its own; nil when there was none
 }
 
-// An eventReader reads events of bounded size, and remembers where to resume.
+// An eventReader reads events of bounded size, and remembers where to resume. What its
+// caller counts as nothing that was asked for, and comments, it reads at a bounded rate.
 type eventReader struct {
-	r  *sse.Reader
-	at *position
+	r     *sse.Reader
+	at    *position
+	flood floodMeter
 }
 
 // A position is where a stream can be resumed, and when.
@@ -38,10 +41,27 @@ func newEventReader(r io.Reader, limit int64, at *position) *eventReader {
 	return &eventReader{r: events, at: at}
 }
 
-// next returns the next event, with data or without. An event that the stream
-// ends in is dropped, as the standard wants.
-func (e *eventReader) next() (event, error) {
+// message returns the data of the next event that can be a message.
+func (e *eventReader) message(ctx context.Context) ([]byte, error) {
 	for {
+		ev, err := e.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if data := bytes.TrimSpace(ev.data); len(data) > 0 && (ev.name == "" || ev.name == "message") {
+			return data, nil
+		}
+		e.flood.add(len(ev.data))
+	}
+}
+
+// next returns the next event, with data or without. An event that the stream
+// ends in is dropped, as the standard wants. ctx is that of whoever reads the stream.
+func (e *eventReader) next(ctx context.Context) (event, error) {
+	for {
+		if e.flood.over() {
+			_ = sleep(ctx, e.flood.pause()) // at the end reading ends, too
+		}
 		ev, err := e.r.Next()
 		if errors.Is(err, sse.ErrTooLarge) {
 			err = fmt.Errorf("%w: %w", ErrTooLarge, err)
@@ -50,6 +70,7 @@ func (e *eventReader) next() (event, error) {
 			return event{}, err
 		}
 		if ev.Comment {
+			e.flood.add(0)
 			continue
 		}
 		if ev.ID != "" && len(ev.ID) <= 4<<10 {

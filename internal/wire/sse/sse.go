@@ -77,6 +77,7 @@ func (s *Reader) Next() (Event, error) {
 	s.data = s.data[:0]
 	var e Event
 	var any, hasData bool
+	beside := 0 // bytes of lines that are not data
 	for {
 		line, err := s.line()
 		if err != nil {
@@ -85,6 +86,12 @@ func (s *Reader) Next() (Event, error) {
 				return e, nil
 			}
 			return Event{}, err
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		if string(name) != "data" {
+			if beside += len(line) + 1; beside > s.limit {
+				return Event{}, fmt.Errorf("%w: more than %d bytes beside its data", ErrTooLarge, s.limit)
+			}
 		}
 		if len(line) == 0 {
 			if !any {
@@ -101,7 +108,6 @@ func (s *Reader) Next() (Event, error) {
 			}
 			continue
 		}
-		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(name) {
 		case "data":

@@ -85,3 +85,28 @@ func TestPending(t *testing.T) {
 		}
 	}
 }
+
+// repeated is a stream that goes on for ever.
+type repeated string
+
+func (r repeated) Read(b []byte) (int, error) {
+	n := 0
+	for n+len(r) <= len(b) {
+		n += copy(b[n:], r)
+	}
+	return n, nil
+}
+
+// TestEventsWithoutEnd: an event that never ends is too large, whatever its lines are.
+func TestEventsWithoutEnd(t *testing.T) {
+	for _, line := range []string{"data: x\n", "data\n", "id: 1\n", "event: e\n", "other: x\n", "database: x\n", "\n", "\r"} {
+		if _, err := NewReader(repeated(line), 1<<20).Next(); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	// A comment is one of its own where no event has begun, and otherwise a part of it.
+	begun := NewReader(io.MultiReader(strings.NewReader("data: x\n"), repeated(": still there\n")), 1<<20)
+	if _, err := begun.Next(); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("comments within an event: %v", err)
+	}
+}
