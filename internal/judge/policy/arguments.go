@@ -31,6 +31,12 @@ var errTooMany = errors.New("the arguments are too large for rules that look at 
 
 var errTwins = errors.New("two arguments have names that differ in case alone, which some servers take for one")
 
+// prototype is a member by which an object gets the members of another one in JavaScript:
+// a server that copies its arguments with Object.assign finds there what rules do not see.
+const prototype = "__proto__"
+
+var errPrototype = errors.New("an argument is called " + prototype + ", whose members some servers take for arguments")
+
 // twins reports two members at the top whose names differ in case alone. Rules look at the
 // one, and a server that reads names in any case, as Go's encoding/json does, may take the
 // other. Deeper down that holds for names that rules look for ([wantedNames.rename]).
@@ -40,6 +46,25 @@ func twins(r types.Record) bool {
 		seen[folded(string(name))] = true
 	}
 	return len(seen) < r.Len()
+}
+
+// hasPrototype reports an object that is a [prototype], at any depth.
+func hasPrototype(v types.Value) bool {
+	switch v := v.(type) {
+	case types.Record:
+		for name, inner := range v.All() {
+			if _, object := inner.(types.Record); object && name == prototype || hasPrototype(inner) {
+				return true
+			}
+		}
+	case types.Set:
+		for inner := range v.All() {
+			if hasPrototype(inner) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // record converts a JSON object to what rules see of it, from its exact bytes:

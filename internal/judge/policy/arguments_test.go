@@ -400,3 +400,30 @@ func TestTwins(t *testing.T) {
 		}
 	}
 }
+
+// TestPrototypes: what stands in a member of the name __proto__ a server in JavaScript may find
+// as an argument, at any depth; where no rule looks at arguments, that is nobody's concern.
+func TestPrototypes(t *testing.T) {
+	looks := must(t, Config{Rules: []Rule{
+		{Allow: []string{"*"}},
+		{Deny: []string{"*"}, When: When{Arguments: []Argument{{"task", []string{"drop"}}}}},
+	}})
+	blind := must(t, Config{Rules: []Rule{{Allow: []string{"*"}}}})
+	for _, tt := range []struct {
+		arguments string
+		looks     Effect
+	}{
+		{`{"__proto__":{"task":"drop"}}`, Deny},
+		{`{"\u005f_proto__":{"task":"drop"}}`, Deny},
+		{`{"task":"list","in":[{"__proto__":{"task":"drop"}}]}`, Deny},
+		{`{"__proto__":{"__proto__":{"task":"drop"}}}`, Deny},
+		{`{"__proto__":"drop","task":"list"}`, Allow}, // is no other object's
+		{`{"proto":{"task":"drop"}}`, Allow},
+		{`{"constructor":{"task":"drop"}}`, Allow},
+	} {
+		r := Request{Caller: free(caller.Caller{ID: "k"}), Action: Call, Tool: tool("jobs", "run", ""), Arguments: []byte(tt.arguments)}
+		if a, b := looks.Decide(r).Effect, blind.Decide(r).Effect; a != tt.looks || b != Allow {
+			t.Errorf("%s: %s and %s, want %s", tt.arguments, a, b, tt.looks)
+		}
+	}
+}

@@ -247,8 +247,12 @@ func (p *Policy) conclude(r *Request, t *target, d *decision) Verdict {
 // for, as if it was that.
 func (d *decision) read(arguments json.RawMessage) (readings []types.Record, inexact bool, err error) {
 	exact, inexact, err := record(arguments)
-	if err == nil && twins(exact) {
+	switch {
+	case err != nil:
+	case twins(exact):
 		err = errTwins
+	case hasPrototype(exact):
+		err = errPrototype
 	}
 	if err != nil {
 		return nil, false, err
