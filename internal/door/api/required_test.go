@@ -12,6 +12,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakeresponses"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -133,6 +134,29 @@ func TestNamedToolIsOfferedAlone(t *testing.T) {
 			if got := strings.Join(names, " "); a.status != http.StatusOK || got != c.tools || string(asked.Choice) != c.choice {
 				t.Errorf("%s %s %s: %d, asked with %s of %s", c.dialect, path, c.name, a.status, asked.Choice, got)
 			}
+		}
+	}
+}
+
+// TestNamedToolIsOfferedAloneOverResponses is the same where the model's API speaks Responses.
+func TestNamedToolIsOfferedAloneOverResponses(t *testing.T) {
+	for path, body := range map[string]string{
+		"/v1/chat/completions": `{"model":"m","messages":[{"role":"user","content":"Weather?"}],"tools":[{"type":"function","function":{"name":"show"}},{"type":"function","function":{"name":"answer"}}],"tool_choice":{"type":"function","function":{"name":"answer"}}}`,
+		"/v1/messages":         `{"model":"m","max_tokens":99,"messages":[{"role":"user","content":"Weather?"}],"tools":[{"name":"show","input_schema":{"type":"object"}},{"name":"answer","input_schema":{"type":"object"}}],"tool_choice":{"type":"tool","name":"answer"}}`,
+	} {
+		up := &fakeresponses.API{}
+		model := httptest.NewServer(up)
+		t.Cleanup(model.Close)
+		d := open(t, nil, upstream.Model{Match: "*", BaseURL: model.URL + "/v1", Wires: []string{"responses"}, Dialect: "lmstudio"})
+		up.Say(said(`{"id":"fc_9","type":"function_call","call_id":"call_9","name":"answer","arguments":"{}","status":"completed"}`))
+		a := d.do("POST", path, body)
+		asked := up.Asked()
+		if a.status != http.StatusOK || len(asked) != 1 {
+			t.Fatalf("%s: %d %s", path, a.status, a.body)
+		}
+		tools, err := rawjson.Elements(rawjson.Get(asked[0], "tools"))
+		if choice := string(rawjson.Get(asked[0], "tool_choice")); err != nil || choice != `"required"` || len(tools) != 1 || string(rawjson.Get(tools[0], "name")) != `"answer"` {
+			t.Errorf("%s: asked with %s of %s", path, choice, tools)
 		}
 	}
 }
