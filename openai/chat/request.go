@@ -227,6 +227,17 @@ func (r *Request) readChoice() error {
 		}
 	case "allowed_tools":
 		r.choice.Mode = "allowed"
+		tools, err := rawjson.Elements(rawjson.Get(o.Get(kind), "tools"))
+		if err != nil {
+			return nil // the API says what is wrong with it
+		}
+		r.choice.Only = map[string]bool{}
+		for _, tool := range tools {
+			if t, err := rawjson.ParseObject(tool); err == nil {
+				kind, _ := rawjson.String(t.Get("type"))
+				r.choice.Only[toolName(t, kind)] = true
+			}
+		}
 	default:
 		r.choice.Mode = kind
 	}

@@ -37,8 +37,10 @@ func (d *Dialogue) body(last bool) [][]byte {
 			ours = nil
 		}
 	}
-	if own := d.named(choice); own != nil {
-		ours, theirs = nil, own
+	if own, alone := d.only(choice); alone {
+		if theirs = own; choice.Mode == "named" {
+			ours = nil
+		}
 	}
 	if ours != nil && ours.empty() {
 		ours = nil
@@ -75,20 +77,20 @@ func (d *Dialogue) setParallel(o *rawjson.Object, ours *offer) {
 	}
 }
 
-// named returns the tool of the client's own that its choice names, where the API cannot be told a
-// name: offered alone it is the only one that can be called. It is nil everywhere else.
-func (d *Dialogue) named(c Choice) []json.RawMessage {
-	if c.Mode != "named" || c.Server != "" || d.wire().Accepts("named") {
-		return nil
+// only returns the tools of the client's own that its choice names, and true, where the API cannot
+// be told names: offered alone they are the only ones that can be called.
+func (d *Dialogue) only(c Choice) (theirs []json.RawMessage, alone bool) {
+	if c.Server != "" || c.Mode != "named" && c.Only == nil || d.wire().Accepts(c.Mode) {
+		return nil, false
 	}
-	for i, tool := range d.Request.Tools {
+	for _, tool := range d.Request.Tools {
 		for _, kind := range []string{"function", "custom"} {
-			if name, ok := rawjson.String(rawjson.Find(rawjson.Get(tool, kind), "name")); ok && name == c.Name {
-				return d.Request.Tools[i : i+1]
+			if name, ok := rawjson.String(rawjson.Find(rawjson.Get(tool, kind), "name")); ok && (name == c.Name || c.Only[name]) {
+				theirs = append(theirs, tool)
 			}
 		}
 	}
-	return nil
+	return theirs, len(theirs) > 0 || c.Mode == "allowed"
 }
 
 // tools returns the array of tools, the client's own first, in parts: was is the one that they

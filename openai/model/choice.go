@@ -18,11 +18,32 @@ type Choice struct {
 	// one of our tools, else the name of a function. A Server without a Name wants any
 	// of its tools.
 	Name, Server string
+	// Only are the names of the tools that a choice of allowed ones has. APIs that take it are
+	// offered the others, too, so that prompt caches stay good. It is nil where those are not known.
+	Only map[string]bool
+}
+
+// allowed returns those tools of ours that the choice allows. A name means the client's own tool
+// where that has one of the name, of theirs.
+func (c Choice) allowed(tools *dragoman.Tools, theirs map[string]bool) *dragoman.Tools {
+	var kept []dragoman.Tool
+	for _, t := range tools.All() {
+		if c.Only[t.Name] && !theirs[t.Name] {
+			kept = append(kept, t)
+		}
+	}
+	return dragoman.NewTools(kept)
+}
+
+// mode returns how a choice of allowed tools wants those.
+func (c Choice) mode() string {
+	mode, _ := rawjson.String(rawjson.Find(rawjson.Get(c.Raw, "allowed_tools"), "mode"))
+	return mode
 }
 
 // choose returns the tool_choice for a round in a form that the dialect takes; nil
 // to leave it out. theirs are the names of the client's own tools. Where it takes no
-// name, a tool of the client's own is offered alone ([Dialogue.named]).
+// names, the tools of the client's own that have them are offered alone ([Dialogue.only]).
 func (o *offer) choose(c Choice, w *dialect.Wire, theirs map[string]bool) json.RawMessage {
 	switch c.Mode {
 	case "":
@@ -40,6 +61,10 @@ func (o *offer) choose(c Choice, w *dialect.Wire, theirs map[string]bool) json.R
 			return json.RawMessage(`"required"`)
 		}
 		return nil
+	case "allowed":
+		if mode := c.mode(); c.Only != nil && !w.Accepts("allowed") { // those alone are offered
+			return o.choose(Choice{Mode: mode, Raw: rawjson.Quote(mode)}, w, theirs)
+		}
 	case "auto", "none", "required":
 		if !w.Accepts(c.Mode) {
 			return nil
@@ -82,7 +107,7 @@ func (c Choice) relaxed() Choice {
 		}
 		inner.Set("mode", rawjson.Quote("auto"))
 		o.Set("allowed_tools", inner.Bytes())
-		return Choice{Mode: "allowed", Raw: o.Bytes()}
+		return Choice{Mode: "allowed", Raw: o.Bytes(), Only: c.Only}
 	}
 	return c
 }

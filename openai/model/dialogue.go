@@ -142,7 +142,11 @@ func (d *Dialogue) Offer(list *dragoman.List) {
 	if d.Request.Native != nil {
 		theirs = len(d.Request.Native.Tools)
 	}
-	d.ours = offers.get(list.Tools, of, theirs, d.search()).avoid(d.Request.Names, of)
+	tools := list.Tools
+	if c := d.Request.Choice; c.Only != nil && !d.wire().Accepts(c.Mode) { // as in only
+		tools = c.allowed(tools, d.Request.Names)
+	}
+	d.ours = offers.get(tools, of, theirs, d.search()).avoid(d.Request.Names, of)
 	if d.ours.hidden {
 		d.Client.log().Debug("tools are searched for", "dialect", of.Name(), "count", len(d.ours.order))
 	}

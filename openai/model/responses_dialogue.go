@@ -76,11 +76,13 @@ func (d *Dialogue) responsesBody(last bool) ([][]byte, error) {
 			choice, chosen = Choice{Mode: "none", Raw: json.RawMessage(`"none"`)}, nil
 		}
 	}
-	if own := d.named(choice); own != nil {
+	if own, alone := d.only(choice); alone {
 		if theirs, err = flatTools(own, nil); err != nil {
 			return nil, err
 		}
-		ours = nil
+		if choice.Mode == "named" {
+			ours = nil
+		}
 	}
 	if ours != nil && ours.empty() {
 		ours = nil

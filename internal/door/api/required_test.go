@@ -160,3 +160,44 @@ func TestNamedToolIsOfferedAloneOverResponses(t *testing.T) {
 		}
 	}
 }
+
+// TestAllowedToolsAreOfferedAlone: where the model's API can be told no names, those that a Chat
+// client allows are offered alone, in the mode that it says, and no other tool of a server is run.
+// Elsewhere the choice goes as it came, with all tools.
+func TestAllowedToolsAreOfferedAlone(t *testing.T) {
+	const (
+		chat = `{"model":"m","messages":[{"role":"user","content":"Weather?"}],"tools":[{"type":"function","function":{"name":"show"}},{"type":"function","function":{"name":"answer"}}],"tool_choice":%s}`
+		some = `{"type":"allowed_tools","allowed_tools":{"mode":"%s","tools":[{"type":"function","function":{"name":"%s"}}]}}`
+	)
+	answer, weather := fmt.Sprintf(some, "required", "answer"), fmt.Sprintf(some, "auto", "weather__get")
+	for _, c := range []struct{ dialect, given, choice, tools, ran string }{
+		{"llamacpp", answer, `"required"`, "answer", ""},
+		{"ollama", answer, "", "answer", ""},
+		{"openai", weather, weather, "show answer files__delete weather__get weather__warn", "weather__get {}"},
+		{"llamacpp", weather, `"auto"`, "weather__get", "weather__get {}"},
+		{"llamacpp", `{"type":"allowed_tools"}`, `{"type":"allowed_tools"}`, "show answer files__delete weather__get weather__warn", "weather__get {}"},
+	} {
+		var asked [][]byte
+		model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			message := `"content":"Fine."`
+			if asked = append(asked, body); len(asked) == 1 {
+				message = `"content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather__get","arguments":"{}"}}]`
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant",`+message+`},"finish_reason":"stop"}]}`)
+		}))
+		t.Cleanup(model.Close)
+		d := open(t, nil, upstream.Model{Match: "*", BaseURL: model.URL + "/v1", Dialect: c.dialect, Wires: []string{"chat"}})
+		a := d.do("POST", "/v1/chat/completions", fmt.Sprintf(chat, c.given))
+		var names []string
+		tools, _ := rawjson.Elements(rawjson.Get(asked[0], "tools"))
+		for _, tool := range tools {
+			name, _ := rawjson.String(rawjson.Get(rawjson.Get(tool, "function"), "name"))
+			names = append(names, name)
+		}
+		if got, choice := strings.Join(names, " "), string(rawjson.Get(asked[0], "tool_choice")); a.status != http.StatusOK || got != c.tools || choice != c.choice || d.tools.calls() != c.ran {
+			t.Errorf("%s %s: %d, asked with %s of %s, ran %q", c.dialect, c.given, a.status, choice, got, d.tools.calls())
+		}
+	}
+}
