@@ -19,7 +19,7 @@ type transportKey struct {
 	files   tlsfiles.Files
 }
 
-var dialer = &net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: safehttp.KeepAlive}
+var dial = safehttp.Dial(&net.Dialer{Timeout: 10 * time.Second})
 
 // A transport is what sends requests to upstreams.
 type transport interface {
@@ -43,7 +43,7 @@ func transportWith(key transportKey, c *tls.Config) *plainhttp.Transport {
 	t := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		OnProxyConnectResponse: safehttp.ProxyConnected,
-		DialContext:            dialer.DialContext,
+		DialContext:            dial,
 		TLSClientConfig:        c,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ResponseHeaderTimeout:  key.timeout,

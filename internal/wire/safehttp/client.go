@@ -51,11 +51,6 @@ const (
 	defaultMaxRedirects   = 5
 )
 
-// KeepAlive has connections notice within 45 seconds that nobody is at the other end any more,
-// as HTTP/2 does with its pings: a machine that was switched off says nothing, and a model
-// that thinks says nothing either. What [net.Dialer] does by itself takes almost three minutes.
-var KeepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 6}
-
 // NewClient makes a client. It has no timeout for a request as a whole; that is
 // the request's context. Bodies come as they were sent, uncompressed unless
 // the request asked otherwise. CloseIdleConnections ends its connections.
@@ -75,11 +70,11 @@ func newTransport(opts Options) *http.Transport {
 	if maxHeader == 0 {
 		maxHeader = defaultMaxHeaderBytes
 	}
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAliveConfig: KeepAlive, Control: opts.Control}
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: opts.Control}
 	t := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		OnProxyConnectResponse: ProxyConnected,
-		DialContext:            dialer.DialContext,
+		DialContext:            Dial(dialer),
 		TLSClientConfig:        opts.TLS,
 		TLSHandshakeTimeout:    dialTimeout,
 		ResponseHeaderTimeout:  opts.HeaderTimeout,

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package safehttp
+
+import (
+	"syscall"
+	"time"
+)
+
+const tellsArrival = false
+
+func arrival(syscall.RawConn) (missing, due bool, heard time.Duration) { return false, false, 0 }
