@@ -6,6 +6,7 @@ package tlsfiles
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -50,18 +51,18 @@ func (f Files) Validate(scheme string) error {
 func (f Files) config() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+		pair, err := f.pair()
 		if err != nil {
-			return nil, fmt.Errorf("tls: %s with %s: %w", f.Cert, f.Key, err)
+			return nil, err
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
 	if f.CA == "" {
 		return c, nil
 	}
-	text, err := os.ReadFile(f.CA)
+	text, err := read(f.CA)
 	if err != nil {
-		return nil, fmt.Errorf("tls: %w", err)
+		return nil, err
 	}
 	if c.RootCAs, err = x509.SystemCertPool(); err != nil {
 		c.RootCAs = x509.NewCertPool()
@@ -70,6 +71,41 @@ func (f Files) config() (*tls.Config, error) {
 		return nil, fmt.Errorf("tls: %s: there is no certificate in it", f.CA)
 	}
 	return c, nil
+}
+
+// pair reads the certificate and its key.
+func (f Files) pair() (pair tls.Certificate, err error) {
+	cert, err := read(f.Cert)
+	if err != nil {
+		return pair, err
+	}
+	key, err := read(f.Key)
+	if err != nil {
+		return pair, err
+	}
+	if block, _ := pem.Decode(key); block != nil && (block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "") {
+		return pair, fmt.Errorf("tls: %s: the key has a passphrase; openssl pkey -in FILE -out FILE writes it without", f.Key)
+	}
+	if pair, err = tls.X509KeyPair(cert, key); err != nil {
+		err = fmt.Errorf("tls: %s with %s: %w", f.Cert, f.Key, err)
+	}
+	return pair, err
+}
+
+// read reads a file. Whoever opens a pipe may wait for ever, so it has to be a regular one.
+func read(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("tls: %w", err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("tls: %s: it is no regular file", path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	return text, nil
 }
 
 // Client returns a client that uses the files. With a certificate it follows redirects within

@@ -172,3 +172,33 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+// What cannot be used says why, and nothing is waited for.
+func TestUnusable(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := authority.New(t).Leaf()
+	file := func(name string, text []byte) string {
+		path := filepath.Join(dir, name)
+		put(t, path, text)
+		return path
+	}
+	good := tlsfiles.Files{Cert: file("cert", cert), Key: file("key", key)}
+	for _, tt := range []struct {
+		files tlsfiles.Files
+		want  string
+	}{
+		{good, ""},
+		{tlsfiles.Files{Cert: good.Cert, Key: file("sealed", []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"))}, "sealed: the key has a passphrase"},
+		{tlsfiles.Files{Cert: good.Cert, Key: file("old", []byte("-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nAAAA\n-----END EC PRIVATE KEY-----\n"))}, "old: the key has a passphrase"},
+		{tlsfiles.Files{Cert: good.Key, Key: good.Cert}, "key with "},
+		{tlsfiles.Files{Cert: good.Cert, Key: dir}, "it is no regular file"},
+		{tlsfiles.Files{CA: os.DevNull}, "it is no regular file"},
+		{tlsfiles.Files{CA: filepath.Join(dir, "none")}, "none: no such file"},
+		{tlsfiles.Files{CA: good.Key}, "there is no certificate in it"},
+	} {
+		err := tt.files.Transport(nil, func(*tls.Config) http.RoundTripper { return nil }).Check()
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: %v", tt.files, err)
+		}
+	}
+}
