@@ -303,6 +303,18 @@ func (o *offer) freeName(name string, taken, used map[string]bool) string {
 	}
 }
 
+// notOffered is what a model is told that called what is none of our tools, or one that the choice
+// does not allow: an API that is offered all, and does not heed which are allowed, calls others.
+func (d *Dialogue) notOffered(name string, tool *dragoman.Tool) *dragoman.Problem {
+	switch only := d.Request.Choice.Only; {
+	case tool == nil:
+		return unknownTool(name, d.ours)
+	case only != nil && tool.Server != "" && !only[tool.Name]:
+		return &dragoman.Problem{Code: dragoman.CodeUnknownTool, Message: "The request does not allow this tool (allowed_tools). Use one of those that it allows."}
+	}
+	return nil
+}
+
 // unknownTool is what a model is told that called a name nobody offered.
 func unknownTool(name string, o *offer) *dragoman.Problem {
 	msg := fmt.Sprintf("There is no tool named %q.", clip.Text(name, 80))

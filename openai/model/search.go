@@ -219,12 +219,12 @@ func (d *Dialogue) decodeInner(call *Call, outer *dragoman.Tool, plan *dialect.P
 		return run, name, args
 	}
 	tool, inner := d.tool(wanted.Name)
-	switch {
-	case tool == outer:
+	if tool == outer {
 		run.Tool, run.Problem = outer, &dragoman.Problem{Code: dragoman.CodeInvalidArguments, Message: fmt.Sprintf("%s does not call itself: \"name\" has to be the name of the tool that is to run.", outer.Name)}
 		return run, name, args
-	case tool == nil:
-		run.Name, run.Problem = clip.Text(wanted.Name, 80), unknownTool(wanted.Name, d.ours)
+	}
+	if problem := d.notOffered(wanted.Name, tool); problem != nil {
+		run.Name, run.Problem = clip.Text(wanted.Name, 80), problem
 		for own := range d.Request.Names {
 			if strings.EqualFold(own, wanted.Name) {
 				run.Problem.Message = fmt.Sprintf("%q is not run by %s: call it by its own name.", own, outer.Name)

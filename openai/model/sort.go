@@ -76,8 +76,8 @@ func (d *Dialogue) decode(call *Call, finish string) (run dragoman.Call, name, a
 	args = string(call.Arguments)
 	run.Can = d.Can
 	tool, plan := d.tool(call.Name)
-	if tool == nil {
-		run.Name, run.Problem = clip.Text(call.Name, 80), unknownTool(call.Name, d.ours)
+	if problem := d.notOffered(call.Name, tool); problem != nil {
+		run.Name, run.Problem = clip.Text(call.Name, 80), problem
 		if !complete(call.Arguments) && !call.Custom {
 			args = "{}"
 		}

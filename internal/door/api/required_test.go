@@ -173,6 +173,7 @@ func TestAllowedToolsAreOfferedAlone(t *testing.T) {
 	for _, c := range []struct{ dialect, given, choice, tools, ran string }{
 		{"llamacpp", answer, `"required"`, "answer", ""},
 		{"ollama", answer, "", "answer", ""},
+		{"openai", answer, answer, "show answer files__delete weather__get weather__warn", ""},
 		{"openai", weather, weather, "show answer files__delete weather__get weather__warn", "weather__get {}"},
 		{"llamacpp", weather, `"auto"`, "weather__get", "weather__get {}"},
 		{"llamacpp", `{"type":"allowed_tools"}`, `{"type":"allowed_tools"}`, "show answer files__delete weather__get weather__warn", "weather__get {}"},
