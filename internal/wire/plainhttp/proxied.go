@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,9 +24,17 @@ func (t *Transport) proxied(req *http.Request) (*http.Response, error) {
 	}
 	late := &net.OpError{Op: "proxyconnect", Net: "tcp", Err: fmt.Errorf("it has not connected us within %s", most)}
 	ctx, cancel := context.WithCancelCause(req.Context())
-	timer := time.AfterFunc(most, func() { cancel(late) })
+	var connected atomic.Bool // from then on the request may have been sent, and late is no word for what goes wrong
+	timer := time.AfterFunc(most, func() {
+		if !connected.Load() {
+			cancel(late)
+		}
+	})
 	defer timer.Stop()
-	out := req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { timer.Stop() }}))
+	out := req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		connected.Store(true)
+		timer.Stop()
+	}}))
 	res, err := t.watched(out, t.rest.RoundTrip)
 	if err == nil && res.StatusCode == http.StatusProxyAuthRequired && t.rest.OnProxyConnectResponse != nil {
 		// It is the proxy's word, though of a request without TLS it is not asked to connect us.
@@ -35,7 +44,7 @@ func (t *Transport) proxied(req *http.Request) (*http.Response, error) {
 		}
 	}
 	if err != nil {
-		if context.Cause(ctx) == error(late) {
+		if context.Cause(ctx) == error(late) && !connected.Load() {
 			err = late
 		}
 		cancel(nil)
