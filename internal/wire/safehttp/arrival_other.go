@@ -9,4 +9,6 @@ import (
 
 const tellsArrival = false
 
-func arrival(syscall.RawConn) (missing, due bool, heard time.Duration) { return false, false, 0 }
+func arrival(syscall.RawConn) (missing, due bool, heard time.Duration, open bool) {
+	return false, false, 0, false
+}

@@ -14,8 +14,8 @@ import (
 // that thinks says nothing either. What [net.Dialer] does by itself takes almost three minutes.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 6}
 
-// glance is how long after something was written it is looked whether it has arrived. Who has
-// acknowledged nothing for two of them is gone; until then the system has sent it seven times.
+// glance is how often it is looked whether what was written has arrived. Who has acknowledged
+// nothing for two of them since is gone; until then the system has sent it seven times.
 const glance = 15 * time.Second
 
 // Dial returns what makes connections as d does that notice within 45 seconds that nobody is at
@@ -35,38 +35,35 @@ func Dial(d *net.Dialer) func(ctx context.Context, network, address string) (net
 // A mindedConn is a connection that ends where what was written is not acknowledged. The
 // system goes on for a quarter of an hour, and TCP_USER_TIMEOUT would also end those to a
 // server that is busy and reads nothing for a while, though it acknowledges that it is there.
+// All that the connection can do beside, such as writing several parts at once, it does.
 type mindedConn struct {
-	net.Conn
+	*net.TCPConn
 	raw    syscall.RawConn
 	glance time.Duration
-	minded atomic.Bool // somebody will look
 	gone   atomic.Bool // nobody is at the other end
 }
 
-// minded returns c with somebody who looks; c itself on systems that tell nothing.
+// minded returns c with somebody who looks as long as it is open; c itself on systems that
+// tell nothing.
 func minded(c *net.TCPConn, glance time.Duration) net.Conn {
 	raw, err := c.SyscallConn()
 	if err != nil || !tellsArrival {
 		return c
 	}
-	return &mindedConn{Conn: c, raw: raw, glance: glance}
+	m := &mindedConn{TCPConn: c, raw: raw, glance: glance}
+	m.later(time.Time{})
+	return m
 }
-
-// SyscallConn implements [syscall.Conn].
-func (c *mindedConn) SyscallConn() (syscall.RawConn, error) { return c.raw, nil }
 
 // Write implements [io.Writer].
 func (c *mindedConn) Write(p []byte) (int, error) {
-	if !c.minded.Load() && c.minded.CompareAndSwap(false, true) {
-		c.later(time.Now())
-	}
-	n, err := c.Conn.Write(p)
+	n, err := c.TCPConn.Write(p)
 	return n, c.judged("write", err)
 }
 
 // Read implements [io.Reader].
 func (c *mindedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+	n, err := c.TCPConn.Read(p)
 	return n, c.judged("read", err)
 }
 
@@ -82,17 +79,21 @@ func (c *mindedConn) later(since time.Time) {
 	time.AfterFunc(c.glance, func() { c.look(since) })
 }
 
-// look goes on looking while something has not arrived that was written after since, or ends
-// the connection.
+// look ends the connection where something has not arrived that was there at since, when
+// something was seen first; it goes on looking until somebody else ends it.
 func (c *mindedConn) look(since time.Time) {
-	c.minded.Store(false) // before the look, so that nothing that is written meanwhile is missed
-	missing, due, heard := arrival(c.raw)
-	switch {
+	missing, due, heard, open := arrival(c.raw)
+	switch now := time.Now(); {
+	case !open:
+		return
 	case !missing:
-	case due && min(time.Since(since), heard) >= 2*c.glance:
+		since = time.Time{}
+	case since.IsZero():
+		since = now
+	case due && min(now.Sub(since), heard) >= 2*c.glance:
 		c.gone.Store(true)
 		_ = c.Close()
-	case c.minded.CompareAndSwap(false, true):
-		c.later(since)
+		return
 	}
+	c.later(since)
 }

@@ -62,14 +62,15 @@ func TestNothingArrives(t *testing.T) {
 		t.Fatal(err)
 	}
 	unplug(t, far)
-	if _, err := io.WriteString(near, "b"); err != nil {
+	parts := net.Buffers{[]byte("b"), []byte("c")} // which the system takes at once
+	if _, err := parts.WriteTo(near); err != nil {
 		t.Fatal(err)
 	}
 	_ = near.SetReadDeadline(time.Now().Add(20 * time.Second))
 	if _, err := near.Read(make([]byte, 1)); !errors.Is(err, syscall.ETIMEDOUT) {
 		t.Error(err)
 	}
-	if _, err := near.Write([]byte("c")); !errors.Is(err, syscall.ETIMEDOUT) {
+	if _, err := near.Write([]byte("d")); !errors.Is(err, syscall.ETIMEDOUT) {
 		t.Error(err)
 	}
 }
