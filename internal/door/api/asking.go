@@ -317,6 +317,10 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 	}
 	w.Header().Set(wireHeader, way)
 	w.Header().Set(on.idHeader, id)
+	var hold func(ctx context.Context, request string) (again bool, err error)
+	if run.Hold != nil { // else there is nothing to claim
+		hold = a.holding(r, s.Caller, run)
+	}
 	c, err := request.converse(w, chat.Options{
 		Model:   client,
 		Can:     can,
@@ -330,7 +334,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		Retried: taped == nil && retried(r, said), // who asks again for a response in the background gets one of its own
 		Session: agentSession(r),
 		Again:   run.Again,
-		Hold:    a.holding(r, s.Caller, run),
+		Hold:    hold,
 		ID:      id,
 		Log:     log,
 		Missing: s.Missing,

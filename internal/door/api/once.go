@@ -98,11 +98,8 @@ func (a *API) hold(r *http.Request, said about, who caller.Caller, run *idempote
 }
 
 // holding returns how a request is claimed that is known by all that it says, and reports whether
-// it has run before; nil where there is nothing to claim.
+// it has run before.
 func (a *API) holding(r *http.Request, who caller.Caller, run *idempotency.Run) func(ctx context.Context, request string) (again bool, err error) {
-	if run.Hold == nil {
-		return nil
-	}
 	return func(ctx context.Context, request string) (bool, error) {
 		err := run.Hold(ctx, a.keyOf(r, who, "request\x00"+request))
 		return run.Again, elsewhere(err)

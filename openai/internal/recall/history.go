@@ -72,7 +72,7 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 		if h.turns, err = store.Find(ctx, t.Request.Owner, keys); err != nil {
 			return nil, fmt.Errorf("finding what is remembered: %w", err)
 		}
-		t.known = h.turns[requestKey(t.Request.Digest)]
+		t.known = t.keptBefore(h)
 		if err := t.branch(ctx, h); err != nil {
 			return nil, err
 		}

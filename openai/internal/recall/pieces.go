@@ -143,7 +143,7 @@ func (h *history) kept(keys []string) *memory.Turn {
 // own words follow in the same message, as reminders: that nothing was visible, or what a hook
 // says of the end of the turn. What was done stands in front of them.
 func (t *Thread) silence(h *history) *memory.Turn {
-	kept := h.turns[requestKey(t.Request.Digest)]
+	kept := t.keptBefore(h)
 	if !t.Request.Turn || kept == nil || kept.Delivered.IsZero() || kept.Text != "" || kept.Open != nil {
 		return nil
 	}

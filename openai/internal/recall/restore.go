@@ -145,7 +145,7 @@ func (t *Thread) Restore(ctx context.Context) error {
 	if t.Resume != nil {
 		t.mark(ctx)
 	}
-	return t.takeUp(h.turns[requestKey(t.Request.Digest)])
+	return t.takeUp(t.keptBefore(h))
 }
 
 // restoreOpen puts a turn that was open in the place of the messages from i on in which the
@@ -266,6 +266,14 @@ func (t *Thread) goesOn(h *history, i int, asked *memory.Turn) int {
 		return next
 	}
 	return i
+}
+
+// keptBefore returns what is kept of this very request; nil for nothing.
+func (t *Thread) keptBefore(h *history) *memory.Turn {
+	if len(h.turns) == 0 {
+		return nil
+	}
+	return h.turns[requestKey(t.Request.Digest)]
 }
 
 // takeUp goes on with what is kept of this very request, where it was made before.

@@ -45,7 +45,7 @@ func (t *Thread) takeBack(ctx context.Context, h *history) bool {
 	last := len(h.messages) - 1
 	kept := h.kept(t.front)
 	t.fronted = kept != nil
-	if kept == nil || h.turns[requestKey(t.Request.Digest)] != nil {
+	if kept == nil || t.keptBefore(h) != nil {
 		return false
 	}
 	if slices.ContainsFunc(h.within[last], func(b border) bool { return h.kept(b.keys) != nil }) {
