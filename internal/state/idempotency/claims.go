@@ -125,8 +125,8 @@ func (c *Claims) find(ctx context.Context, key Key) (found *claim, over int64, e
 	return found, over, c.missed(ctx, err)
 }
 
-// await returns what is written down of a request once nobody else runs it, as find does. It waits a while for one that runs elsewhere: then it is [ErrRunning]. One that runs
-// here comes to its end.
+// await returns what is written down of a request once nobody else runs it, as find does. It waits
+// a while for one that runs elsewhere: then it is [ErrRunning]. One that runs here comes to its end.
 func (c *Claims) await(ctx context.Context, key Key) (found *claim, over int64, err error) {
 	found, over, err = c.find(ctx, key)
 	if err != nil || found == nil || !found.held || found.print != key.print() {

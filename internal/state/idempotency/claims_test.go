@@ -482,6 +482,17 @@ func TestHoldHere(t *testing.T) {
 	}
 }
 
+// held returns a request that holds a turn, how it writes something, and its end.
+func held(t *testing.T, s *Requests, turn Key) (run *Run, write func() error, end func()) {
+	t.Helper()
+	run = &Run{}
+	end, err := s.Hold(t.Context(), turn, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run, func() error { return s.claims.db.Write(t.Context(), run.Claim) }, end
+}
+
 // TestHoldBehindOneThatWasQuicker: of two requests of one turn that began side by side, as where a
 // client that lost its connection is at another process by then, the one that changes something
 // last is not run, also where the other one is through with it: it knows nothing of what that did.
@@ -489,15 +500,7 @@ func TestHoldHere(t *testing.T) {
 func TestHoldBehindOneThatWasQuicker(t *testing.T) {
 	here, there := two(t)
 	turn := Key{Owner: "a", Name: "turn"}
-	hold := func(s *Requests) (run *Run, write func() error, end func()) {
-		t.Helper()
-		run = &Run{}
-		end, err := s.Hold(t.Context(), turn, run)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return run, func() error { return s.claims.db.Write(t.Context(), run.Claim) }, end
-	}
+	hold := func(s *Requests) (run *Run, write func() error, end func()) { return held(t, s, turn) }
 	for range 2 {
 		_, slow, over := hold(here)
 		quick, write, end := hold(there)
@@ -588,15 +591,7 @@ func TestHoldWhoseLeaseIsNotWritten(t *testing.T) {
 func TestHoldBehindTheDead(t *testing.T) {
 	here, there := two(t)
 	turn := Key{Owner: "a", Name: "turn"}
-	hold := func(s *Requests) (run *Run, write func() error, end func()) {
-		t.Helper()
-		run = &Run{}
-		end, err := s.Hold(t.Context(), turn, run)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return run, func() error { return s.claims.db.Write(t.Context(), run.Claim) }, end
-	}
+	hold := func(s *Requests) (run *Run, write func() error, end func()) { return held(t, s, turn) }
 	dead, write, end := hold(there)
 	err := write()
 	if err == nil {

@@ -1,12 +1,10 @@
 package recall
 
 import (
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -67,17 +65,7 @@ func TestSilence(t *testing.T) {
 					if err := thread.Restore(t.Context()); err != nil {
 						t.Fatal(err)
 					}
-					var told []string
-					for _, m := range thread.Dialogue.History() {
-						text := contentText(rawjson.Get(m, "content"))
-						if strings.Contains(text, "may or may not") {
-							text = "may or may not"
-						}
-						if text != "" {
-							told = append(told, text)
-						}
-					}
-					if got := strings.Join(told, "|"); r.want != "" && got != r.want {
+					if got := told(thread); r.want != "" && got != r.want {
 						t.Errorf("of request %d the model is told %q, want %q", n, got, r.want)
 					}
 					if r.silent {

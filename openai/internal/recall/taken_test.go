@@ -95,23 +95,28 @@ func TestTakenBack(t *testing.T) {
 				if err := thread.Restore(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				var told []string
-				for _, m := range thread.Dialogue.History() {
-					text := contentText(rawjson.Get(m, "content"))
-					if strings.Contains(text, "may or may not") {
-						text = "may or may not"
-					}
-					if text != "" {
-						told = append(told, text)
-					}
-				}
-				if got := strings.Join(told, "|"); r.want != "" && got != r.want {
+				if got := told(thread); r.want != "" && got != r.want {
 					t.Errorf("of request %d the model is told %q, want %q", n, got, r.want)
 				}
 				r.end(t, thread)
 			}
 		})
 	}
+}
+
+// told is what the model is told, in words.
+func told(thread *Thread) string {
+	var told []string
+	for _, m := range thread.Dialogue.History() {
+		text := contentText(rawjson.Get(m, "content"))
+		if strings.Contains(text, "may or may not") {
+			text = "may or may not"
+		}
+		if text != "" {
+			told = append(told, text)
+		}
+	}
+	return strings.Join(told, "|")
 }
 
 // thread is the request.
