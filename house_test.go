@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"internal/observe"},
 	{"internal/observe/otlp", "internal/observe/prometheus", "internal/observe/logbuffer", "internal/observe/loglevel", "internal/observe/logpace"},
 	{"internal/observe/telemetry"},
-	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry", "internal/wire/headervalue", "internal/wire/coding"},
+	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/flood", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry", "internal/wire/headervalue", "internal/wire/coding"},
 	{"internal/wire/toolcall"},
 	{"internal/wire/plainhttp"},
 	{"internal/wire/safehttp"},

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/flood"
 )
 
 // Command is a [Transport] to a child process that speaks MCP on its standard
@@ -115,13 +117,11 @@ func (t Command) start(owner *peer) (*process, error) {
 // say that nobody has asked for: it then has to wait until we read on.
 func readLog(ctx context.Context, r io.Reader, f func(string)) {
 	lines := bufio.NewReaderSize(r, 64<<10)
-	var flood floodMeter
+	var meter flood.Meter
 	for long := false; ; {
-		if flood.over() {
-			_ = sleep(ctx, flood.pause()) // at the end the rest is read at once
-		}
+		meter.Wait(ctx) // at the end the rest is read at once
 		b, err := lines.ReadSlice('\n')
-		flood.add(len(b))
+		meter.Add(len(b))
 		if len(b) > 0 && f != nil && !long {
 			f(strings.TrimRight(string(b), "\r\n"))
 		}

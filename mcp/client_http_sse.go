@@ -100,14 +100,14 @@ func (l *sseConnection) read() {
 		l.p.heard.Add(1)
 		err = readMessages(data, func(m message) {
 			if !m.answer() {
-				l.events.flood.add(len(data))
+				l.events.flood.Add(len(data))
 				l.p.receive(l, nil, m)
 			} else if !l.deliver(m) {
-				l.events.flood.add(len(data))
+				l.events.flood.Add(len(data))
 			}
 		})
 		if err != nil {
-			l.events.flood.add(len(data))
+			l.events.flood.Add(len(data))
 			l.p.log.Warn("MCP server sent an event that is no message", "error", err)
 		}
 	}

@@ -121,7 +121,7 @@ func (h *httpConnection) events(x *exchange, resp *http.Response, at *position) 
 		if ok {
 			return answer, true, nil
 		}
-		r.flood.add(len(data))
+		r.flood.Add(len(data))
 		if err != nil {
 			odd = err
 			h.p.log.Warn("MCP server sent an event that is no message", "error", err)

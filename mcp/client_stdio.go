@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strconv"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/flood"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -154,11 +155,9 @@ func (s *stdioConnection) write() {
 
 func (s *stdioConnection) read() {
 	lines := lineReader{r: bufio.NewReaderSize(s.r, 64<<10), limit: s.p.limits.Message}
-	var flood floodMeter
+	var meter flood.Meter
 	for garbage := 0; ; {
-		if flood.over() && sleep(s.p.ctx, flood.pause()) != nil {
-			continue // reading ends when the connection does
-		}
+		meter.Wait(s.p.ctx) // reading ends when the connection does
 		b, err := lines.next()
 		if long, ok := errors.AsType[*longLine](err); ok {
 			m := message{id: flatID(long.head, long.tail), bad: fmt.Errorf("%w: a message of over %d bytes", ErrTooLarge, lines.limit)}
@@ -180,15 +179,15 @@ func (s *stdioConnection) read() {
 		s.p.heard.Add(1)
 		err = readMessages(b, func(m message) {
 			if !m.answer() {
-				flood.add(len(b))
+				meter.Add(len(b))
 				s.p.receive(s, nil, m)
 			} else if !s.deliver(m) {
-				flood.add(len(b))
+				meter.Add(len(b))
 				s.p.log.Debug("MCP server answered a request that nobody waits for", "id", string(m.id))
 			}
 		})
 		if err != nil {
-			flood.add(len(b))
+			meter.Add(len(b))
 			level := slog.LevelWarn
 			if garbage++; garbage > 10 {
 				level = slog.LevelDebug

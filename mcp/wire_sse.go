@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/flood"
 	"github.com/dragoman-mcp/dragoman/internal/wire/sse"
 )
 
@@ -26,7 +27,7 @@ type event struct {
 type eventReader struct {
 	r     *sse.Reader
 	at    *position
-	flood floodMeter
+	flood flood.Meter
 }
 
 // A position is where a stream can be resumed, and when.
@@ -51,7 +52,7 @@ func (e *eventReader) message(ctx context.Context) ([]byte, error) {
 		if data := bytes.TrimSpace(ev.data); len(data) > 0 && (ev.name == "" || ev.name == "message") {
 			return data, nil
 		}
-		e.flood.add(len(ev.data))
+		e.flood.Add(len(ev.data))
 	}
 }
 
@@ -59,9 +60,7 @@ func (e *eventReader) message(ctx context.Context) ([]byte, error) {
 // ends in is dropped, as the standard wants. ctx is that of whoever reads the stream.
 func (e *eventReader) next(ctx context.Context) (event, error) {
 	for {
-		if e.flood.over() {
-			_ = sleep(ctx, e.flood.pause()) // at the end reading ends, too
-		}
+		e.flood.Wait(ctx)
 		ev, err := e.r.Next()
 		if errors.Is(err, sse.ErrTooLarge) {
 			err = fmt.Errorf("%w: %w", ErrTooLarge, err)
@@ -70,7 +69,7 @@ func (e *eventReader) next(ctx context.Context) (event, error) {
 			return event{}, err
 		}
 		if ev.Comment {
-			e.flood.add(0)
+			e.flood.Add(0)
 			continue
 		}
 		if ev.ID != "" && len(ev.ID) <= 4<<10 {

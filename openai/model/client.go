@@ -150,7 +150,7 @@ func (a *answer) read(ctx context.Context, l Listener) (*Reply, error) {
 	if l.Begin != nil {
 		l.Begin(a.resp.Header)
 	}
-	r, err := a.readReply(l)
+	r, err := a.readReply(ctx, l)
 	if body, ok := a.resp.Body.(interface{ Whole() error }); ok && err == nil {
 		err = body.Whole()
 	}

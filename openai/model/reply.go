@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/wire/coding"
+	"github.com/dragoman-mcp/dragoman/internal/wire/flood"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -104,20 +106,20 @@ func givenUp(choice *rawjson.Object, finish string) error {
 // readReply reads the answer to one request. What arrives decides whether it is a
 // stream: some upstreams answer a request for one with JSON, or the other way
 // round, and proxies lose content types.
-func (a *answer) readReply(l Listener) (*Reply, error) {
+func (a *answer) readReply(ctx context.Context, l Listener) (*Reply, error) {
 	if encoding := a.resp.Header.Get("Content-Encoding"); coding.Compresses(encoding) {
 		return nil, invalidReply(fmt.Sprintf("is compressed (Content-Encoding: %s), though it was asked for as it is", clip.Text(encoding, 40)), nil)
 	}
 	kind, _, _ := strings.Cut(a.resp.Header.Get("Content-Type"), ";")
 	if strings.EqualFold(strings.TrimSpace(kind), "text/event-stream") {
-		return a.readAnyStream(a.body, l)
+		return a.readAnyStream(ctx, a.body, l)
 	}
-	head, stream, err := sniff(a.body, a.room())
+	head, stream, err := sniff(ctx, a.body, a.room())
 	if err != nil {
 		return nil, cut(err)
 	}
 	if stream {
-		return a.readAnyStream(io.MultiReader(bytes.NewReader(head), a.body), l)
+		return a.readAnyStream(ctx, io.MultiReader(bytes.NewReader(head), a.body), l)
 	}
 	document, err := readAll(a.body, head, a.client.Limit())
 	if err != nil {
@@ -140,11 +142,11 @@ func (a *answer) readReply(l Listener) (*Reply, error) {
 }
 
 // readAnyStream reads a stream of either API.
-func (a *answer) readAnyStream(body io.Reader, l Listener) (*Reply, error) {
+func (a *answer) readAnyStream(ctx context.Context, body io.Reader, l Listener) (*Reply, error) {
 	if a.client.API == ResponsesAPI {
-		return a.readEvents(body, l)
+		return a.readEvents(ctx, body, l)
 	}
-	return a.readStream(body, l)
+	return a.readStream(ctx, body, l)
 }
 
 // fields are what the lines of an event stream begin with.
@@ -158,10 +160,12 @@ func (a *answer) room() []byte {
 
 // sniff reads the beginning of a body into room, without space or a byte order mark, and
 // reports whether it is that of an event stream.
-func sniff(body io.Reader, room []byte) (head []byte, stream bool, err error) {
+func sniff(ctx context.Context, body io.Reader, room []byte) (head []byte, stream bool, err error) {
 	buf := room[:cap(room)]
 	n := 0
+	var meter flood.Meter
 	for {
+		meter.Wait(ctx)
 		more, err := body.Read(buf[n:])
 		n += more
 		begin := bytes.TrimLeft(bytes.TrimPrefix(buf[:n], []byte("\xef\xbb\xbf")), " \t\r\n")
@@ -179,6 +183,7 @@ func sniff(body io.Reader, room []byte) (head []byte, stream bool, err error) {
 			return nil, false, err
 		case len(begin) == 0: // upstreams send space while they think
 			n = 0
+			meter.Add(more)
 		}
 	}
 }

@@ -2,11 +2,13 @@ package model
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"unicode/utf8"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/flood"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/wire/sse"
 )
@@ -29,7 +31,7 @@ type itemStream struct {
 }
 
 // readEvents takes a stream of events apart, to the one that ends the response.
-func (a *answer) readEvents(body io.Reader, l Listener) (_ *Reply, err error) {
+func (a *answer) readEvents(ctx context.Context, body io.Reader, l Listener) (_ *Reply, err error) {
 	limit := a.client.Limit()
 	events := sse.NewReader(body, int(limit))
 	s := &itemStream{reply: &Reply{}, listener: l, limit: limit}
@@ -38,7 +40,10 @@ func (a *answer) readEvents(body io.Reader, l Listener) (_ *Reply, err error) {
 			a.broke = string(s.text)
 		}
 	}()
+	var meter flood.Meter // of what adds nothing to the answer
 	for done := false; !done; {
+		meter.Wait(ctx)
+		before := s.held
 		e, err := events.Next()
 		switch {
 		case err == io.EOF:
@@ -50,6 +55,9 @@ func (a *answer) readEvents(body io.Reader, l Listener) (_ *Reply, err error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if s.held == before {
+			meter.Add(len(e.Data))
 		}
 		if (done || !events.Pending()) && l.Flush != nil {
 			if err := l.Flush(); err != nil {
@@ -150,8 +158,8 @@ func (s *itemStream) take(kind string, o *rawjson.Object) error {
 			s.items = append(s.items, nil)
 		}
 		item := bytes.Clone(o.Get("item"))
-		if s.held += int64(len(item)); s.held > s.limit {
-			return TooLarge(s.limit)
+		if err := s.keep(len(item)); err != nil {
+			return err
 		}
 		s.items[at] = item
 		return s.cite(item)
@@ -183,6 +191,16 @@ func (s *itemStream) take(kind string, o *rawjson.Object) error {
 		}
 		s.thought, s.thinking, s.parted = true, at, false
 		return s.chunk("reasoning_content", piece, nil)
+	default: // pieces of what comes whole with its item: arguments, code
+		return s.keep(len(text("delta")))
+	}
+	return nil
+}
+
+// keep counts what is held of the stream, or said of what will be.
+func (s *itemStream) keep(size int) error {
+	if s.held += int64(size); s.held > s.limit {
+		return TooLarge(s.limit)
 	}
 	return nil
 }
@@ -202,8 +220,8 @@ func (s *itemStream) cite(raw json.RawMessage) error {
 
 // chunk tells of a piece of a text of the message.
 func (s *itemStream) chunk(member, text string, logprobs json.RawMessage) error {
-	if s.held += int64(len(text)); s.held > s.limit {
-		return TooLarge(s.limit)
+	if err := s.keep(len(text)); err != nil {
+		return err
 	}
 	if text == "" {
 		return nil

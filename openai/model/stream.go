@@ -2,11 +2,13 @@ package model
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"time"
 	"unicode/utf8"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/flood"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/wire/sse"
 )
@@ -33,7 +35,7 @@ type stream struct {
 
 // readStream takes a stream of chunks apart. It reads on behind finish_reason, for
 // the usage, until [DONE] or the end.
-func (a *answer) readStream(body io.Reader, l Listener) (_ *Reply, err error) {
+func (a *answer) readStream(ctx context.Context, body io.Reader, l Listener) (_ *Reply, err error) {
 	limit := a.client.Limit()
 	events := sse.NewReader(body, int(limit))
 	s := &stream{reply: &Reply{}, listener: l, limit: limit}
@@ -42,7 +44,10 @@ func (a *answer) readStream(body io.Reader, l Listener) (_ *Reply, err error) {
 			a.broke, _ = rawjson.String(content.append(nil))
 		}
 	}()
+	var meter flood.Meter // of what adds nothing to the answer
 	for done := false; !done; {
+		meter.Wait(ctx)
+		before := s.held
 		e, err := events.Next()
 		if err == nil {
 			done, err = s.event(e)
@@ -51,6 +56,9 @@ func (a *answer) readStream(body io.Reader, l Listener) (_ *Reply, err error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if s.held == before {
+			meter.Add(len(e.Data))
 		}
 		if s.reply.Finish != "" && !a.body.final {
 			a.body.finish(afterFinish)

@@ -22,14 +22,14 @@ func answering(body func() io.ReadCloser) *Client {
 	}}
 }
 
-// flood is a stream that says the same again and again and never ends.
-type flood struct {
+// torrent is a stream that says the same again and again and never ends.
+type torrent struct {
 	first, rest string
 	at          string
 	read        int
 }
 
-func (f *flood) Read(b []byte) (int, error) {
+func (f *torrent) Read(b []byte) (int, error) {
 	if f.at == "" {
 		if f.at = f.rest; f.read == 0 {
 			f.at = f.first + f.rest
@@ -41,7 +41,7 @@ func (f *flood) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-func (f *flood) Close() error { return nil }
+func (f *torrent) Close() error { return nil }
 
 func delta(d string) string {
 	return `data: {"id":"c","created":1,"model":"m","choices":[{"index":0,"delta":` + d + `,"finish_reason":null}]}` + "\n\n"
@@ -65,7 +65,7 @@ func TestEndlessStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			const limit = 64 << 10
-			var sent io.ReadCloser = &flood{rest: delta(d)}
+			var sent io.ReadCloser = &torrent{rest: delta(d)}
 			if strings.Contains(d, "%d") {
 				sent = io.NopCloser(&counted{format: delta(d)})
 			}
@@ -83,7 +83,7 @@ func TestEndlessStream(t *testing.T) {
 	}
 }
 
-// counted is a flood in which each piece has a number of its own.
+// counted is a torrent in which each piece has a number of its own.
 type counted struct {
 	format string
 	n      int

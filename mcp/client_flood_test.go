@@ -15,6 +15,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/observe/logpace"
+	"github.com/dragoman-mcp/dragoman/internal/wire/flood"
 )
 
 // TestFlood: a server that writes without end is read at a bounded rate, and its
@@ -42,7 +43,7 @@ func TestFlood(t *testing.T) {
 			t.Errorf("the call took %s", took)
 		}
 		synctest.Wait()
-		if n := lines.Load(); n > 10*floodMessages {
+		if n := lines.Load(); n > 10*flood.Messages {
 			t.Errorf("%d lines were read in 5 s", n)
 		}
 	})
@@ -87,7 +88,7 @@ func TestFloodOfEvents(t *testing.T) {
 				var sent atomic.Int64
 				var floods sync.WaitGroup
 				srv := &fake{era: Legacy, on: on{}}
-				flood := func(w http.ResponseWriter, r *http.Request, until time.Duration) {
+				pour := func(w http.ResponseWriter, r *http.Request, until time.Duration) {
 					floods.Add(1)
 					defer floods.Done()
 					for start := time.Now(); r.Context().Err() == nil && time.Since(start) < until; sent.Add(1) {
@@ -97,7 +98,7 @@ func TestFloodOfEvents(t *testing.T) {
 				}
 				srv.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, id, _ json.RawMessage) {
 					if where == "tools/call" {
-						flood(w, r, 2*time.Second)
+						pour(w, r, 2*time.Second)
 					} else {
 						time.Sleep(2 * time.Second)
 					}
@@ -105,7 +106,7 @@ func TestFloodOfEvents(t *testing.T) {
 				}
 				srv.on["GET"] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
 					if where == "GET" {
-						flood(w, r, time.Hour)
+						pour(w, r, time.Hour)
 					}
 				}
 				connected(t, srv, &ClientOptions{Passive: true}, func(t *testing.T, c *Client) {
@@ -116,7 +117,7 @@ func TestFloodOfEvents(t *testing.T) {
 					if took := time.Since(start); took > 4*time.Second {
 						t.Errorf("the call took %s", took)
 					}
-					if n := sent.Load(); n < floodMessages || n > 10*floodMessages {
+					if n := sent.Load(); n < flood.Messages || n > 10*flood.Messages {
 						t.Errorf("%d events were read in %s", n, time.Since(start))
 					}
 					_ = c.Close()
