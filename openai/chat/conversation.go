@@ -59,6 +59,10 @@ type Options struct {
 	// it has run before, as Again does. It is called once, before the model is asked. Nil: there
 	// are no other processes.
 	Hold func(ctx context.Context, request string) (again bool, err error)
+	// Held is an error with [model.CodeInProgress] where another process has taken the request's
+	// place, since this one was taken for dead: what was done here then does not take the place
+	// of what that one remembers. Nil: there are no other processes.
+	Held func(context.Context) error
 	// Limit is what a turn may use over all the requests that it takes. A zero
 	// member means no bound beside those of the [dragoman.Loop], which count from
 	// the beginning with each request.
@@ -156,7 +160,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 			Messages: request.messages, Digest: recall.Digest(request.object) + options.Session, Owner: owner, Identified: identified,
 			NoCallIDs: request.legacy, Retried: options.Retried, Again: options.Again, Answers: request.answers,
 		},
-		Dialogue: c.dialogue, Memory: options.Memory, Running: options.Running, Hold: options.Hold, Guide: options.Guide, Log: options.Log,
+		Dialogue: c.dialogue, Memory: options.Memory, Running: options.Running, Hold: options.Hold, Held: options.Held, Guide: options.Guide, Log: options.Log,
 	}
 	request.messages = nil // the thread's, which may let go of them
 	return c, nil

@@ -105,7 +105,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 			Digest: digest, Turn: options.Turn != "", Owner: owner, Identified: identified, Shown: request.shown(),
 			Retried: options.Retried, Again: options.Again, TakesBack: options.Agent,
 		},
-		Dialogue: c.dialogue, Memory: options.Memory, Running: options.Running, Hold: options.Hold, Guide: options.Guide, Log: options.Log,
+		Dialogue: c.dialogue, Memory: options.Memory, Running: options.Running, Hold: options.Hold, Held: options.Held, Guide: options.Guide, Log: options.Log,
 	}
 	return c, nil
 }

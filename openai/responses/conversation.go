@@ -149,7 +149,7 @@ func (c *Conversation) newThread() recall.Thread {
 			Digest: c.request.digest(c.history.messages) + c.options.Session, Turn: c.request.codex && c.request.NamesTurn(), Owner: owner, From: c.request.branchedFrom(c.options.Caller), Window: c.request.window, Joins: true, Identified: identified,
 			Retried: c.options.Retried, Again: c.options.Again,
 		},
-		Dialogue: c.dialogue, Memory: c.options.Memory, Running: c.options.Running, Hold: c.options.Hold, Guide: c.guide(), Log: c.options.Log,
+		Dialogue: c.dialogue, Memory: c.options.Memory, Running: c.options.Running, Hold: c.options.Hold, Held: c.options.Held, Guide: c.guide(), Log: c.options.Log,
 		Kept: func(keys []string, turn *memory.Turn) {
 			for _, key := range keys {
 				enter(&c.turns, key, turn)

@@ -335,6 +335,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		Session: agentSession(r),
 		Again:   run.Again,
 		Hold:    hold,
+		Held:    held(run),
 		ID:      id,
 		Log:     log,
 		Missing: s.Missing,

@@ -106,6 +106,16 @@ func (a *API) holding(r *http.Request, who caller.Caller, run *idempotency.Run) 
 	}
 }
 
+// held returns how a request learns that another process has taken its place.
+func held(run *idempotency.Run) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if run.Held == nil {
+			return nil
+		}
+		return elsewhere(run.Held(ctx))
+	}
+}
+
 // claiming returns how a request is claimed by what it is about to change; nil where it
 // has not to be.
 func claiming(run *idempotency.Run) func(*store.Tx) error {

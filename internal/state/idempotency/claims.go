@@ -208,8 +208,7 @@ func number(b bool) int64 {
 // runs here, or that it still does. It is [ErrRunning] where another one was quicker, or
 // has taken its place.
 func (h *holding) claim(tx *store.Tx) error {
-	if h.tried.Load() && time.Since(*h.seen.Load()) > h.lease {
-		// Others may have taken it for dead, and be through with the request.
+	if h.doubtful() {
 		n, err := h.renew(tx)
 		if err == nil && n == 0 {
 			err = ErrRunning
@@ -233,6 +232,17 @@ func (h *holding) claim(tx *store.Tx) error {
 	h.tried.Store(true)
 	h.saw()
 	return nil
+}
+
+// doubtful reports whether others may have taken it for dead, and be through with the request.
+func (h *holding) doubtful() bool { return h.tried.Load() && time.Since(*h.seen.Load()) > h.lease }
+
+// held is [ErrRunning] where another one has taken its place.
+func (h *holding) held(ctx context.Context) error {
+	if !h.doubtful() {
+		return nil
+	}
+	return h.db.Write(ctx, h.claim)
 }
 
 // saw notes that it holds the request now.

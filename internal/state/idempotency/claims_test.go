@@ -401,9 +401,27 @@ func TestHold(t *testing.T) {
 			t.Errorf("writes: %t, it has run before: %t, it is known: %+v, %v", writes, third.Again, known, err)
 		}
 	}
-	there.claims.here.Range(func(_, h any) bool { h.(*holding).seen.Store(&time.Time{}); return true }) // its lease is over
+	if err := second.Held(t.Context()); err != nil {
+		t.Errorf("it has said that it lives: %v", err)
+	}
+	unheard := func(s *Requests) { // for longer than a lease
+		s.claims.here.Range(func(_, h any) bool { h.(*holding).seen.Store(&time.Time{}); return true })
+	}
+	unheard(there)
+	if err := second.Held(t.Context()); !errors.Is(err, ErrRunning) {
+		t.Errorf("what the one that others took for dead hears: %v", err)
+	}
 	if err := write(there, second); !errors.Is(err, ErrRunning) {
 		t.Errorf("the one that others took for dead: %v", err)
+	}
+	last, end := hold(here)
+	defer end()
+	if err := write(here, last); err != nil {
+		t.Fatal(err)
+	}
+	unheard(here)
+	if err := last.Held(t.Context()); err != nil {
+		t.Errorf("nobody has taken its place: %v", err)
 	}
 }
 

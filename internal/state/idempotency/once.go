@@ -78,6 +78,11 @@ type Run struct {
 	// process was quicker: then nothing may be changed, and the request ends. Unless its answer
 	// has begun by then, what it says is dropped, and the other's answer is given.
 	Claim func(*store.Tx) error
+	// Held is [ErrRunning] where the process was taken for dead, and another one has taken the
+	// request's place: what that keeps of it counts. Another error says that the store does not
+	// tell. It asks the store only where this process has not been heard of for long enough. Nil:
+	// no other process can take it.
+	Held func(context.Context) error
 	// Hold claims the request once it is known which it is: see [Requests.Later]. It is nil
 	// where there is nothing to claim any more.
 	Hold func(context.Context, Key) error
@@ -239,6 +244,7 @@ func (s *Requests) claimed(f *flight, key Key, run *Run) func(Key, *Run, *answer
 	}
 	run.Again = found != nil
 	h := s.claims.begin(key, run.Again)
+	run.Held = h.held
 	run.Claim = func(tx *store.Tx) error {
 		err := h.claim(tx)
 		f.beat(errors.Is(err, ErrRunning))
@@ -299,6 +305,7 @@ func (s *Requests) Later(run *Run) (end func()) {
 		run.Again, run.Hold = found != nil, nil
 		h = s.claims.begin(key, run.Again)
 		h.over.Store(over)
+		run.Held = h.held
 		let = s.live(ctx, h)
 		return nil
 	}

@@ -3,7 +3,9 @@ package recall
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -104,6 +106,34 @@ func TestKeepBegunBehindAText(t *testing.T) {
 	}
 }
 
+// elsewhere returns a request as a process of its own that shares a memory restores it.
+func elsewhere(t *testing.T, kept *memory.Memory, digest string, says ...string) *Thread {
+	t.Helper()
+	r := &Thread{
+		Request: Request{Owner: "alice", Identified: true, Retried: true, Joins: true, Digest: digest}, Memory: kept, Running: &memory.Running{},
+		Dialogue: &model.Dialogue{Client: &model.Client{}, Request: model.Request{Object: &rawjson.Object{}}},
+	}
+	for _, s := range says {
+		r.Request.Messages = append(r.Request.Messages, model.ChatMessage("user", rawjson.Quote(s)))
+	}
+	if err := r.Restore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// does makes a call that may change something, unless it may not be made.
+func does(t *testing.T, r *Thread, name string) error {
+	m := memory.Message{Message: json.RawMessage(`{"role":"assistant","content":null}`), Calls: []memory.Call{{ID: name, Raw: json.RawMessage(fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":%[1]q,"arguments":"{}"}}`, name))}}}
+	if err := r.KeepBegun(t.Context(), &model.Round{Message: &m, Run: []dragoman.Call{{ID: name, Tool: &dragoman.Tool{Name: name}}}}, ""); err != nil {
+		return err
+	}
+	m.Calls[0].Result = json.RawMessage(fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":"done"}`, name))
+	r.Dialogue.AddHidden(model.Documents(&m)...)
+	r.Dialogue.Wrote = true
+	return nil
+}
+
 // TestKeepBegunOfTheSlow: of one request at two processes, the slow one is at its model while the
 // quick one makes two calls, and is given up by its person, or runs on. It is refused before its
 // first call, and what the quick one did stays what the model is told. So is one that had read
@@ -111,32 +141,11 @@ func TestKeepBegunBehindAText(t *testing.T) {
 func TestKeepBegunOfTheSlow(t *testing.T) {
 	for _, tt := range []struct{ reads, over bool }{{false, true}, {true, true}, {false, false}} {
 		kept := &memory.Memory{}
-		thread := func(digest string, says ...string) *Thread {
-			r := &Thread{
-				Request: Request{Owner: "alice", Identified: true, Retried: true, Joins: true, Digest: digest}, Memory: kept, Running: &memory.Running{},
-				Dialogue: &model.Dialogue{Client: &model.Client{}, Request: model.Request{Object: &rawjson.Object{}}},
-			}
-			for _, s := range says {
-				r.Request.Messages = append(r.Request.Messages, model.ChatMessage("user", rawjson.Quote(s)))
-			}
-			if err := r.Restore(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			return r
-		}
-		begin := func(r *Thread, name string) (memory.Message, error) {
-			m := memory.Message{Message: json.RawMessage(`{"role":"assistant","content":null}`), Calls: []memory.Call{{ID: name, Raw: json.RawMessage(fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":%[1]q,"arguments":"{}"}}`, name))}}}
-			return m, r.KeepBegun(t.Context(), &model.Round{Message: &m, Run: []dragoman.Call{{ID: name, Tool: &dragoman.Tool{Name: name}}}}, "")
-		}
-		slow, quick := thread("d", "Save it."), thread("d", "Save it.")
+		slow, quick := elsewhere(t, kept, "d", "Save it."), elsewhere(t, kept, "d", "Save it.")
 		for _, name := range []string{"write1", "write2"} {
-			m, err := begin(quick, name)
-			if err != nil {
+			if err := does(t, quick, name); err != nil {
 				t.Fatal(err)
 			}
-			m.Calls[0].Result = json.RawMessage(fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":"done"}`, name))
-			quick.Dialogue.AddHidden(model.Documents(&m)...)
-			quick.Dialogue.Wrote = true
 		}
 		if tt.over {
 			quick.Remember(End{Err: context.Canceled})
@@ -144,17 +153,65 @@ func TestKeepBegunOfTheSlow(t *testing.T) {
 		if tt.reads {
 			slow.Dialogue.AddHidden(json.RawMessage(`{"role":"assistant","content":"I have read."}`))
 		}
-		_, err := begin(slow, "write1")
+		err := does(t, slow, "write1")
 		if e, ok := model.AsError(err); !ok || e.Code != model.CodeInProgress {
 			t.Errorf("%+v: the slow one: %v", tt, err)
 		}
 		slow.Remember(End{Err: err})
-		sent := fmt.Sprintf("%s", thread("e", "Save it.", "And now?").Dialogue.History())
+		sent := fmt.Sprintf("%s", elsewhere(t, kept, "e", "Save it.", "And now?").Dialogue.History())
 		if !strings.Contains(sent, "write2") || strings.Contains(sent, "I have read.") {
 			t.Errorf("%+v: the model is told %s", tt, sent)
 		}
-		if _, err := begin(thread("d", "Save it."), "write3"); err != nil {
+		if err := does(t, elsewhere(t, kept, "d", "Save it."), "write3"); err != nil {
 			t.Errorf("%+v: one that comes behind it: %v", tt, err)
 		}
+	}
+}
+
+// TestKeepBegunOfThePaused: a process has made a call, is paused, and taken for dead; another one
+// goes on in its place from what is kept, and makes the next call. What that did stays what the
+// model is told, whether the paused one then has a further call to make, ends, or breaks off. Who
+// reads the answer of the paused one all the same is known by it.
+func TestKeepBegunOfThePaused(t *testing.T) {
+	replaced := &model.Error{Status: http.StatusConflict, Code: model.CodeInProgress}
+	for name, goesOn := range map[string]func(t *testing.T, r *Thread){
+		"a call": func(t *testing.T, r *Thread) {
+			if err := does(t, r, "write3"); !errors.Is(err, replaced) {
+				t.Errorf("its next call: %v", err)
+			}
+			r.Remember(End{Err: replaced})
+		},
+		"an end": func(t *testing.T, r *Thread) {
+			var known []string
+			r.Kept = func(keys []string, _ *memory.Turn) { known = append(known, keys...) }
+			r.Remember(End{Seen: "Done.", Last: &model.Reply{Message: object(t, `{"role":"assistant","content":"Done."}`)}})
+			if len(known) == 0 {
+				t.Error("nobody who reads its answer can go on from it")
+			}
+		},
+		"a cut": func(_ *testing.T, r *Thread) { r.Remember(End{Err: context.Canceled, Seen: "I am"}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := &memory.Memory{}
+			paused := elsewhere(t, kept, "d", "Save it.")
+			var taken bool
+			paused.Held = func(context.Context) error {
+				if taken {
+					return replaced
+				}
+				return errors.New("the store is away") // which is for who makes the calls
+			}
+			if err := does(t, paused, "write1"); err != nil {
+				t.Fatal(err)
+			}
+			taken = true
+			if err := does(t, elsewhere(t, kept, "d", "Save it."), "write2"); err != nil {
+				t.Fatal(err)
+			}
+			goesOn(t, paused)
+			if sent := fmt.Sprintf("%s", elsewhere(t, kept, "d", "Save it.").Dialogue.History()); !strings.Contains(sent, "write2") || strings.Contains(sent, "write3") {
+				t.Errorf("the model is told %s", sent)
+			}
+		})
 	}
 }

@@ -97,6 +97,9 @@ type Thread struct {
 	// Hold claims the request among those of other processes, and reports whether it has run
 	// before; nil where there are none.
 	Hold func(ctx context.Context, request string) (again bool, err error)
+	// Held is an error where another process has taken the request's place, since this one was
+	// taken for dead; nil where there are none.
+	Held func(context.Context) error
 	// Guide is a text about results for the model; empty for none.
 	Guide string
 	// Log receives what went wrong and was survived.
@@ -127,7 +130,7 @@ type Thread struct {
 	ended    bool              // KeepFinal was called
 	doubted  bool              // KeepBegun has kept calls as if nobody knew what becomes of them
 	known    *memory.Turn      // what was kept of this very request when it was restored; nil for nothing
-	beaten   bool              // another process has kept more of it since
+	beaten   bool              // another process has kept more of it since, or goes on in its place
 	behind   []string          // the keys under which others that go on behind it know it; nil once it is marked by them
 	finished func()            // lets a retry of this request go on; nil until Restore
 	first    json.RawMessage   // the first of the client's messages as it came; in that of Request the guide may stand

@@ -149,6 +149,10 @@ func (t *Thread) Remember(end End) {
 	if t.Memory == nil || len(t.hidden()) == 0 && !answered {
 		return
 	}
+	if t.replaced(ctx) != nil {
+		t.KeepFinal(ctx, end) // for whoever reads this answer all the same
+		return
+	}
 	t.keepBroken(ctx, end, answered)
 	request := t.request(end, answered)
 	keys, final := t.final(ctx, end)
@@ -175,6 +179,9 @@ func (t *Thread) KeepBegun(ctx context.Context, round *model.Round, seen string)
 	if t.Memory == nil || !t.Request.Retried || !t.Dialogue.Wrote && !round.Writes() {
 		return nil
 	}
+	if err := t.replaced(ctx); err != nil {
+		return err
+	}
 	if err := t.overtaken(ctx); err != nil {
 		return err
 	}
@@ -189,6 +196,20 @@ func (t *Thread) KeepBegun(ctx context.Context, round *model.Round, seen string)
 	}
 	t.keep(ctx, keys, turn)
 	return nil
+}
+
+// replaced refuses a request whose process was taken for dead, and was not, once another one goes
+// on in its place from what is kept of it.
+func (t *Thread) replaced(ctx context.Context) error {
+	if t.Held == nil {
+		return nil
+	}
+	err := t.Held(ctx)
+	if e, ok := model.AsError(err); !ok || e.Code != model.CodeInProgress {
+		return nil // a store that cannot say so does not let the calls be made either
+	}
+	t.beaten = true
+	return err
 }
 
 // overtaken refuses, before the first calls that are kept, a request that was sent again to another
