@@ -37,10 +37,8 @@ func (d *Dialogue) body(last bool) [][]byte {
 			ours = nil
 		}
 	}
-	if own, alone := d.only(choice); alone {
-		if theirs = own; choice.Mode == "named" {
-			ours = nil
-		}
+	if own, named, alone := d.only(choice, ours); alone {
+		theirs, ours = own, named
 	}
 	if ours != nil && ours.empty() {
 		ours = nil
@@ -77,20 +75,32 @@ func (d *Dialogue) setParallel(o *rawjson.Object, ours *offer) {
 	}
 }
 
-// only returns the tools of the client's own that its choice names, and true, where the API cannot
-// be told names: offered alone they are the only ones that can be called.
-func (d *Dialogue) only(c Choice) (theirs []json.RawMessage, alone bool) {
-	if c.Server != "" || c.Mode != "named" && c.Only == nil || d.wire().Accepts(c.Mode) {
-		return nil, false
+// only returns the tools that a choice names, of the client's own and of ours, and true, where the
+// API cannot be told names: offered alone they are the only ones that can be called. ours are those
+// that would be offered, of which a choice of allowed ones has no others.
+func (d *Dialogue) only(c Choice, ours *offer) (theirs []json.RawMessage, named *offer, alone bool) {
+	if c.Mode != "named" && c.Only == nil || d.wire().Accepts(c.Mode) {
+		return nil, nil, false
 	}
 	for _, tool := range d.Request.Tools {
 		for _, kind := range []string{"function", "custom"} {
-			if name, ok := rawjson.String(rawjson.Find(rawjson.Get(tool, kind), "name")); ok && (name == c.Name || c.Only[name]) {
+			if name, ok := rawjson.String(rawjson.Find(rawjson.Get(tool, kind), "name")); ok && c.Server == "" && (name == c.Name || c.Only[name]) {
 				theirs = append(theirs, tool)
 			}
 		}
 	}
-	return theirs, len(theirs) > 0 || c.Mode == "allowed"
+	if c.Mode == "allowed" {
+		return theirs, ours, true
+	}
+	if len(theirs) > 0 {
+		return theirs, nil, true
+	}
+	if ours != nil {
+		if t := ours.chosen(c, d.Request.Names); t != nil {
+			return nil, ours.alone(t), true
+		}
+	}
+	return nil, nil, false
 }
 
 // tools returns the array of tools, the client's own first, in parts: was is the one that they

@@ -43,7 +43,7 @@ func (c Choice) mode() string {
 
 // choose returns the tool_choice for a round in a form that the dialect takes; nil
 // to leave it out. theirs are the names of the client's own tools. Where it takes no
-// names, the tools of the client's own that have them are offered alone ([Dialogue.only]).
+// names, the tools that have them are offered alone ([Dialogue.only]).
 func (o *offer) choose(c Choice, w *dialect.Wire, theirs map[string]bool) json.RawMessage {
 	switch c.Mode {
 	case "":

@@ -175,6 +175,12 @@ func (o *offer) full() bool {
 	return o.room > 0 && count >= o.room
 }
 
+// alone returns an offer of one of its tools, beside which there is no room for another.
+func (o *offer) alone(t *dragoman.Tool) *offer {
+	_, plan := o.find(t.Name)
+	return &offer{order: []*dragoman.Tool{t}, functions: [][]byte{plan.Function()}, strict: o.strict, room: 1}
+}
+
 // empty reports whether the offer has no tools.
 func (o *offer) empty() bool { return len(o.order) == 0 }
 

@@ -76,13 +76,11 @@ func (d *Dialogue) responsesBody(last bool) ([][]byte, error) {
 			choice, chosen = Choice{Mode: "none", Raw: json.RawMessage(`"none"`)}, nil
 		}
 	}
-	if own, alone := d.only(choice); alone {
+	if own, named, alone := d.only(choice, ours); alone {
 		if theirs, err = flatTools(own, nil); err != nil {
 			return nil, err
 		}
-		if choice.Mode == "named" {
-			ours = nil
-		}
+		ours = named
 	}
 	if ours != nil && ours.empty() {
 		ours = nil

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -96,9 +97,9 @@ func TestRequiredOverResponses(t *testing.T) {
 	}
 }
 
-// TestNamedToolIsOfferedAlone: where the model's API cannot be told which tool to call, the one of
-// the client's own that it names is the only one that can be called. Nothing changes where the
-// API takes names, and where the tool is one of ours.
+// TestNamedToolIsOfferedAlone: where the model's API cannot be told which tool to call, the one
+// that the client names, of its own or of a server, is the only one that can be called. Nothing
+// changes where the API takes names.
 func TestNamedToolIsOfferedAlone(t *testing.T) {
 	const (
 		ask  = `"model":"m","messages":[{"role":"user","content":"Weather?"}]`
@@ -109,7 +110,9 @@ func TestNamedToolIsOfferedAlone(t *testing.T) {
 	for _, c := range []struct{ dialect, name, choice, tools string }{
 		{"llamacpp", "answer", `"required"`, "answer"},
 		{"ollama", "answer", "", "answer"},
-		{"llamacpp", "weather__get", `"required"`, "show answer files__delete weather__get weather__warn"},
+		{"llamacpp", "weather__get", `"required"`, "weather__get"},
+		{"ollama", "weather__get", "", "weather__get"},
+		{"openai", "weather__get", `{"type":"function","function":{"name":"weather__get"}}`, "show answer files__delete weather__get weather__warn"},
 		{"openai", "answer", `{"type":"function","function":{"name":"answer"}}`, "show answer files__delete weather__get weather__warn"},
 	} {
 		for path, body := range map[string]string{"/v1/chat/completions": chat, "/v1/responses": flat, "/v1/messages": said} {
@@ -138,25 +141,35 @@ func TestNamedToolIsOfferedAlone(t *testing.T) {
 	}
 }
 
-// TestNamedToolIsOfferedAloneOverResponses is the same where the model's API speaks Responses.
+// TestNamedToolIsOfferedAloneOverResponses is the same where the model's API speaks Responses. Once
+// a server's has run, the others are offered, too.
 func TestNamedToolIsOfferedAloneOverResponses(t *testing.T) {
 	for path, body := range map[string]string{
-		"/v1/chat/completions": `{"model":"m","messages":[{"role":"user","content":"Weather?"}],"tools":[{"type":"function","function":{"name":"show"}},{"type":"function","function":{"name":"answer"}}],"tool_choice":{"type":"function","function":{"name":"answer"}}}`,
-		"/v1/messages":         `{"model":"m","max_tokens":99,"messages":[{"role":"user","content":"Weather?"}],"tools":[{"name":"show","input_schema":{"type":"object"}},{"name":"answer","input_schema":{"type":"object"}}],"tool_choice":{"type":"tool","name":"answer"}}`,
+		"/v1/chat/completions": `{"model":"m","messages":[{"role":"user","content":"Weather?"}],"tools":[{"type":"function","function":{"name":"show"}},{"type":"function","function":{"name":"answer"}}],"tool_choice":{"type":"function","function":{"name":"%s"}}}`,
+		"/v1/messages":         `{"model":"m","max_tokens":99,"messages":[{"role":"user","content":"Weather?"}],"tools":[{"name":"show","input_schema":{"type":"object"}},{"name":"answer","input_schema":{"type":"object"}}],"tool_choice":{"type":"tool","name":"%s"}}`,
 	} {
-		up := &fakeresponses.API{}
-		model := httptest.NewServer(up)
-		t.Cleanup(model.Close)
-		d := open(t, nil, upstream.Model{Match: "*", BaseURL: model.URL + "/v1", Wires: []string{"responses"}, Dialect: "lmstudio"})
-		up.Say(said(`{"id":"fc_9","type":"function_call","call_id":"call_9","name":"answer","arguments":"{}","status":"completed"}`))
-		a := d.do("POST", path, body)
-		asked := up.Asked()
-		if a.status != http.StatusOK || len(asked) != 1 {
-			t.Fatalf("%s: %d %s", path, a.status, a.body)
-		}
-		tools, err := rawjson.Elements(rawjson.Get(asked[0], "tools"))
-		if choice := string(rawjson.Get(asked[0], "tool_choice")); err != nil || choice != `"required"` || len(tools) != 1 || string(rawjson.Get(tools[0], "name")) != `"answer"` {
-			t.Errorf("%s: asked with %s of %s", path, choice, tools)
+		for _, name := range []string{"answer", "weather__get"} {
+			up := &fakeresponses.API{}
+			model := httptest.NewServer(up)
+			t.Cleanup(model.Close)
+			d := open(t, nil, upstream.Model{Match: "*", BaseURL: model.URL + "/v1", Wires: []string{"responses"}, Dialect: "lmstudio"})
+			own := said(`{"id":"fc_9","type":"function_call","call_id":"call_9","name":"answer","arguments":"{}","status":"completed"}`)
+			says := map[string][]fakeresponses.Answer{"answer": {own}, "weather__get": {said(getItem), own}}[name]
+			up.Say(says...)
+			a := d.do("POST", path, fmt.Sprintf(body, name))
+			asked := up.Asked()
+			if a.status != http.StatusOK || len(asked) != len(says) {
+				t.Fatalf("%s %s: %d %s", path, name, a.status, a.body)
+			}
+			tools, err := rawjson.Elements(rawjson.Get(asked[0], "tools"))
+			if choice := string(rawjson.Get(asked[0], "tool_choice")); err != nil || choice != `"required"` || len(tools) != 1 || string(rawjson.Get(tools[0], "name")) != strconv.Quote(name) {
+				t.Errorf("%s %s: asked with %s of %s", path, name, choice, tools)
+			}
+			for _, later := range asked[1:] {
+				if tools, _ := rawjson.Elements(rawjson.Get(later, "tools")); len(tools) != 5 {
+					t.Errorf("%s %s: asked again with %s", path, name, tools)
+				}
+			}
 		}
 	}
 }
