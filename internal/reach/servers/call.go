@@ -129,6 +129,7 @@ func (c *connection) attempt(ctx context.Context, call dragoman.Call) (dragoman.
 		if err != nil {
 			return res, err
 		}
+		c.asksOld(client, &call, &res)
 		if res.Problem == nil {
 			c.judgeSkill(&call, &res)
 			return res, nil

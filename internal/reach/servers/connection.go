@@ -50,6 +50,7 @@ type connection struct {
 	doubt   chan struct{}         // a call makes it doubtful that the server is there; has room for one
 	mute    atomic.Bool           // one that had all its time, in which the server said nothing
 	once    [2]sync.Once          // close settled, and whole
+	older   sync.Once             // warns of tools that ask in the way of older clients
 	stderr  tail                  // what a local server wrote last
 	stray   tail                  // what it wrote where messages go, and is none
 	tokens  *credential.Transport // shows the server what it wants; nil where the configuration says what
