@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -28,7 +29,7 @@ func (l thrifty) Accept() (net.Conn, error) {
 type limitedListener struct {
 	net.Listener
 	limit func() int    // is asked for each connection; 0 is any number
-	full  func()        // is called when a connection has to wait
+	full  func(error)   // is called when a connection has to wait, with the system's error if it has one
 	spare time.Duration // how long a connection is idle until others may have its room
 
 	mu   sync.Mutex
@@ -44,7 +45,7 @@ type limitedListener struct {
 const spareAfter = 2 * time.Minute
 
 // limited returns l with a limit. Its server has to tell it of states of connections.
-func limited(l net.Listener, limit func() int, full func()) *limitedListener {
+func limited(l net.Listener, limit func() int, full func(error)) *limitedListener {
 	return &limitedListener{
 		Listener: l, limit: limit, full: full, spare: spareAfter,
 		left: make(chan struct{}), idle: map[net.Conn]*time.Time{}, closed: make(chan struct{}),
@@ -104,7 +105,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		}
 		if !told {
 			told = true
-			l.full()
+			l.full(nil)
 		}
 		look := time.NewTimer(lookEvery)
 		select {
@@ -119,6 +120,9 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		l.leave()
+		if !errors.Is(err, net.ErrClosed) {
+			l.full(err)
+		}
 		return nil, err
 	}
 	return &limitedConn{Conn: conn, leave: sync.OnceFunc(l.leave)}, nil

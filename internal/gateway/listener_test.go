@@ -1,11 +1,17 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -18,7 +24,7 @@ func TestLimitedListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	var full atomic.Int32
-	l := limited(inner, func() int { return 2 }, func() { full.Add(1) })
+	l := limited(inner, func() int { return 2 }, func(error) { full.Add(1) })
 	accepted := make(chan net.Conn)
 	ended := make(chan error, 1)
 	go func() {
@@ -51,12 +57,45 @@ func TestLimitedListener(t *testing.T) {
 	_, _ = second.Close(), third.Close()
 }
 
+// What keeps connections from being taken is said where an operator reads it, and no more
+// than once a minute; the end is none of it.
+func TestConnectionsCannotBeTaken(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	g := &Gateway{log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	l := limited(crampedListener{inner}, func() int { return 2 }, g.crowded())
+	for range 5 { // more than there is room for: what failed has given it back
+		if _, err := l.Accept(); !errors.Is(err, syscall.EMFILE) {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(log.String(), "connections of clients cannot be taken"); n != 1 || !strings.Contains(log.String(), syscall.EMFILE.Error()) {
+		t.Errorf("said %d times: %s", n, &log)
+	}
+	log.Reset()
+	l = limited(inner, func() int { return 2 }, g.crowded()) // has said nothing yet
+	_ = l.Close()
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) || log.Len() > 0 {
+		t.Errorf("at the end: %v, %s", err, &log)
+	}
+}
+
+// A crampedListener is of a process that has as many files open as it may.
+type crampedListener struct{ net.Listener }
+
+func (crampedListener) Accept() (net.Conn, error) {
+	return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+}
+
 // Whoever comes need not wait for a connection on which nobody asks anything.
 func TestSpareConnections(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol, func(t *testing.T) {
 			s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-			l := limited(s.Listener, func() int { return 2 }, func() {})
+			l := limited(s.Listener, func() int { return 2 }, func(error) {})
 			l.spare = 0
 			var ended atomic.Int32
 			s.Config.ConnState = func(conn net.Conn, does http.ConnState) {

@@ -169,12 +169,19 @@ func (g *Gateway) maxConnections() int {
 	return openFiles() / 4 * 3
 }
 
-// crowded returns what says, once a minute, that clients wait for others to go.
-func (g *Gateway) crowded() func() {
+// crowded returns what says, once a minute, that clients wait for others to go, or
+// for the system to take their connections: net/http tries again, and says so to who
+// debugs alone.
+func (g *Gateway) crowded() func(error) {
 	var said time.Time
-	return func() {
-		if time.Since(said) > time.Minute {
-			said = time.Now()
+	return func(err error) {
+		if time.Since(said) <= time.Minute {
+			return
+		}
+		said = time.Now()
+		if err != nil {
+			g.log.Warn("connections of clients cannot be taken, who wait; where too many files are open, raise what the process may open (ulimit -n), or lower http.max_connections", "error", err)
+		} else {
 			g.log.Warn("no connections are left for further clients, who wait; see http.max_connections", "connections", g.maxConnections())
 		}
 	}
