@@ -41,7 +41,7 @@ func newTransport(key transportKey, log *slog.Logger) (transport, error) {
 // body has a bound, and bodies come as they were sent.
 func transportWith(key transportKey, c *tls.Config) *plainhttp.Transport {
 	t := &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
+		Proxy:                  safehttp.EnvironmentProxy,
 		OnProxyConnectResponse: safehttp.ProxyConnected,
 		DialContext:            dial,
 		TLSClientConfig:        c,

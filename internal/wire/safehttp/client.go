@@ -72,7 +72,7 @@ func newTransport(opts Options) *http.Transport {
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: opts.Control}
 	t := &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
+		Proxy:                  EnvironmentProxy,
 		OnProxyConnectResponse: ProxyConnected,
 		DialContext:            Dial(dialer),
 		TLSClientConfig:        opts.TLS,
