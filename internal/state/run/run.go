@@ -251,6 +251,9 @@ func (s *Runs) Cancel(ctx context.Context, owner, id string, also func(*store.Tx
 		if r, err = get(tx, owner, id); err != nil || r.State == Done {
 			return err
 		}
+		if r.State == Running {
+			tx.Raise(topicOver)
+		}
 		if cancelled = true; also != nil {
 			if err := also(tx); err != nil {
 				return err
@@ -289,6 +292,13 @@ func (s *Runs) end(tx *store.Tx, owner, id, outcome string) error {
 // Delete ends a run, where it is not over, and forgets all of it.
 func (s *Runs) Delete(ctx context.Context, owner, id string, also func(*store.Tx) error) error {
 	err := s.db.Write(ctx, func(tx *store.Tx) error {
+		n, err := tx.Exec("DELETE FROM runs WHERE owner = $1 AND id = $2 AND state = 'running'", store.Owner(owner), id)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			tx.Raise(topicOver)
+		}
 		for _, statement := range []string{"DELETE FROM runs WHERE owner = $1 AND id = $2", "DELETE FROM run_events WHERE owner = $1 AND run = $2", "DELETE FROM run_steps WHERE owner = $1 AND run = $2"} {
 			if _, err := tx.Exec(statement, store.Owner(owner), id); err != nil {
 				return err

@@ -25,7 +25,7 @@ import (
 
 // TestOnPostgres: all of it, in PostgreSQL.
 func TestOnPostgres(t *testing.T) {
-	pgtest.Again(t, "^Test(Follow|FollowedUntilErased|Takeover|DiesAnywhere|Wait|WokenMeanwhile|Cancel|Stop|NobodyIsDead.*|Owners|OneHolder|Turns|Unreadable|Abandoned|Find)$")
+	pgtest.Again(t, "^Test(Follow|FollowedUntilErased|Takeover|DiesAnywhere|Wait|WokenMeanwhile|Cancel|EndedElsewhere|Stop|NobodyIsDead.*|Owners|OneHolder|Turns|Unreadable|Abandoned|Find)$")
 }
 
 // opened returns what a process has of the store at a path.
@@ -600,6 +600,37 @@ func TestCancel(t *testing.T) {
 	}
 	if len(here.held) > 0 {
 		t.Errorf("%d are held", len(here.held))
+	}
+}
+
+// TestEndedElsewhere: the process that has a run is told at once that it was cancelled, or deleted, at
+// another one, and need not write anything to learn of it.
+func TestEndedElsewhere(t *testing.T) {
+	path := file(t)
+	here, there := opened(t, path, Config{Lease: time.Hour, Look: time.Hour}), opened(t, path, Config{})
+	ctx, stop := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() { here.Watch(ctx, func(h *Held) { <-h.Context().Done() }) })
+	defer watching.Wait()
+	defer stop()
+	other := begin(t, here, "ann", "other")
+	for id, end := range map[string]func() error{
+		"cancelled": func() error { _, err := there.Cancel(t.Context(), "ann", "cancelled", nil); return err },
+		"deleted":   func() error { return there.Delete(t.Context(), "ann", "deleted", nil) },
+	} {
+		h := begin(t, here, "ann", id)
+		fine(t, end())
+		select {
+		case <-h.Context().Done():
+			if why := context.Cause(h.Context()); !errors.Is(why, ErrCancelled) {
+				t.Errorf("%s: its holder is told %v", id, why)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s: its holder is not told", id)
+		}
+	}
+	if err := other.Context().Err(); err != nil {
+		t.Errorf("one that nobody ended: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ func (s *Runs) Watch(ctx context.Context, work func(*Held)) {
 	look, beat := time.NewTicker(s.config.Look), time.NewTicker(s.config.Lease/3)
 	defer look.Stop()
 	defer beat.Stop()
-	woken := s.db.Changed(ctx, topicReady)
+	woken, over := s.db.Changed(ctx, topicReady), s.db.Changed(ctx, topicOver)
 	said := false
 	for {
 		err := s.Look(ctx)
@@ -33,6 +34,8 @@ func (s *Runs) Watch(ctx context.Context, work func(*Held)) {
 		case <-s.room:
 		case <-beat.C:
 			s.beat(ctx)
+		case <-over:
+			s.renew(ctx, s.ended(ctx))
 		case <-ctx.Done():
 			s.Stop()
 			return
@@ -131,23 +134,54 @@ func (s *Runs) Drain(ctx context.Context) {
 	}
 }
 
-// beat says of all runs that this process has that it lives. One that it has no more is
-// stopped; what cannot be said ends with the lease.
-func (s *Runs) beat(ctx context.Context) {
+// having returns the runs that this process has.
+func (s *Runs) having() (all []*Held) {
 	s.mu.Lock()
-	var all []*Held
+	defer s.mu.Unlock()
 	for _, h := range s.held {
-		all = append(all, h)
-	}
-	s.mu.Unlock()
-	for _, h := range all {
 		if h.began.Load() {
-			began := s.clock()
-			if err := h.write(ctx, func(*store.Tx) error { return nil }); h.ctx.Err() == nil { // else it is not ours any more
-				_ = s.missed(ctx, err)
-			}
-			s.unsure(began)
+			all = append(all, h)
 		}
+	}
+	return all
+}
+
+// ended returns those of them that somebody has ended elsewhere; what cannot be looked for is found
+// with the next beat.
+func (s *Runs) ended(ctx context.Context) (over []*Held) {
+	all := s.having()
+	if len(all) == 0 {
+		return nil
+	}
+	_ = s.missed(ctx, s.db.Read(ctx, func(tx *store.Tx) error {
+		over = nil
+		for _, h := range all {
+			var epoch int64
+			err := tx.Row("SELECT epoch FROM runs WHERE owner = $1 AND id = $2", []any{store.Owner(h.Owner), h.ID}, &epoch)
+			if err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+			if err != nil || epoch != h.epoch {
+				over = append(over, h)
+			}
+		}
+		return nil
+	}))
+	return over
+}
+
+// beat says of all runs that this process has that it lives.
+func (s *Runs) beat(ctx context.Context) { s.renew(ctx, s.having()) }
+
+// renew says of runs that this process has that it lives. One that it has no more is
+// stopped; what cannot be said ends with the lease.
+func (s *Runs) renew(ctx context.Context, all []*Held) {
+	for _, h := range all {
+		began := s.clock()
+		if err := h.write(ctx, func(*store.Tx) error { return nil }); h.ctx.Err() == nil { // else it is not ours any more
+			_ = s.missed(ctx, err)
+		}
+		s.unsure(began)
 	}
 }
 
@@ -198,8 +232,12 @@ func keys(tx *store.Tx, query string, args ...any) (all []key, err error) {
 	return all, err
 }
 
-// topicReady is raised when a run is ready.
-const topicReady = "runs ready"
+// topicReady is raised when a run is ready, and topicOver when one is ended that a process has:
+// what it does, such as a call of a tool or what a model says, is to end with it.
+const (
+	topicReady = "runs ready"
+	topicOver  = "runs over"
+)
 
 // Wake makes ready, as part of the transaction in which something comes, what waits for it
 // ([Held.Wait]).
