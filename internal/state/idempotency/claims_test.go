@@ -162,42 +162,54 @@ func TestClaimIsWaitedFor(t *testing.T) {
 
 // TestClaimOfTheDead: a request whose process died has run before, for whoever sends it
 // again once its lease is over; and a process that was taken for dead changes nothing any
-// more.
+// more, and gives the other's answer, whether it learns that as it is about to change something
+// or asks.
 func TestClaimOfTheDead(t *testing.T) {
-	here, there := two(t)
-	here.claims.lease, there.claims.lease = time.Hour, time.Hour // neither says again that it lives
-	var ran atomic.Int32
-	claimed, end := make(chan struct{}), make(chan struct{})
-	var first sync.WaitGroup
-	first.Go(func() {
-		_, _ = ask(t, here, key("a", "k", "body"), func(w http.ResponseWriter, r *http.Request, run *Run) {
-			if err := here.claims.db.Write(r.Context(), run.Claim); err != nil {
-				t.Error(err)
+	for name, learns := range map[string]func(*Requests, context.Context, *Run) error{
+		"changes": func(s *Requests, ctx context.Context, run *Run) error { return s.claims.db.Write(ctx, run.Claim) },
+		"asks":    func(_ *Requests, ctx context.Context, run *Run) error { return run.Held(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			here, there := two(t)
+			here.claims.lease, there.claims.lease = time.Hour, time.Hour // neither says again that it lives
+			var ran atomic.Int32
+			claimed, end := make(chan struct{}), make(chan struct{})
+			var first sync.WaitGroup
+			first.Go(func() {
+				w, err := ask(t, here, key("a", "k", "body"), func(w http.ResponseWriter, r *http.Request, run *Run) {
+					if err := here.claims.db.Write(r.Context(), run.Claim); err != nil {
+						t.Error(err)
+					}
+					close(claimed)
+					<-end
+					here.unheard()
+					if err := learns(here, r.Context(), run); !errors.Is(err, ErrRunning) {
+						t.Errorf("it learns nothing: %v", err)
+					}
+					run.Changed = true
+					w.WriteHeader(http.StatusConflict)
+				})
+				if err != nil || w.Body.String() != "taken up" {
+					t.Errorf("the first is told %q, %v", w.Body, err)
+				}
+			})
+			<-claimed
+			if err := there.claims.db.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Exec("UPDATE claims SET lease = 1"); return err }); err != nil {
+				t.Fatal(err)
 			}
-			close(claimed)
-			<-end
-			if err := here.claims.db.Write(r.Context(), run.Claim); !errors.Is(err, ErrRunning) {
-				t.Errorf("it changes something: %v", err)
+			var again bool
+			if w, err := ask(t, there, key("a", "k", "body"), func(w http.ResponseWriter, r *http.Request, run *Run) {
+				again = run.Again
+				there.writes("taken up", &ran)(w, r, run)
+			}); err != nil || w.Body.String() != "taken up" || !again {
+				t.Errorf("%q, %v, has run before: %v", w.Body, err, again)
 			}
-			run.Changed = true
-			w.WriteHeader(http.StatusConflict)
+			close(end)
+			first.Wait()
+			if w, err := ask(t, here, key("a", "k", "body"), says("no", &ran)); err != nil || w.Body.String() != "taken up" {
+				t.Errorf("the dead one had the last word: %q, %v", w.Body, err)
+			}
 		})
-	})
-	<-claimed
-	if err := there.claims.db.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Exec("UPDATE claims SET lease = 1"); return err }); err != nil {
-		t.Fatal(err)
-	}
-	var again bool
-	if w, err := ask(t, there, key("a", "k", "body"), func(w http.ResponseWriter, r *http.Request, run *Run) {
-		again = run.Again
-		there.writes("taken up", &ran)(w, r, run)
-	}); err != nil || w.Body.String() != "taken up" || !again {
-		t.Errorf("%q, %v, has run before: %v", w.Body, err, again)
-	}
-	close(end)
-	first.Wait()
-	if w, err := ask(t, here, key("a", "k", "body"), says("no", &ran)); err != nil || w.Body.String() != "taken up" {
-		t.Errorf("the dead one had the last word: %q, %v", w.Body, err)
 	}
 }
 
@@ -344,6 +356,11 @@ func TestAnswersAreNotReadable(t *testing.T) {
 	}
 }
 
+// unheard has nothing been heard of those that run here for longer than a lease.
+func (s *Requests) unheard() {
+	s.claims.here.Range(func(_, h any) bool { h.(*holding).seen.Store(&time.Time{}); return true })
+}
+
 // TestHold: a request without a key of its own waits for one of the same name at another
 // process, knows of one that died, and nothing of one that came to its end. One that is answered
 // after one that died knew what that did, and nobody need know of it any more: should it not have
@@ -404,10 +421,7 @@ func TestHold(t *testing.T) {
 	if err := second.Held(t.Context()); err != nil {
 		t.Errorf("it has said that it lives: %v", err)
 	}
-	unheard := func(s *Requests) { // for longer than a lease
-		s.claims.here.Range(func(_, h any) bool { h.(*holding).seen.Store(&time.Time{}); return true })
-	}
-	unheard(there)
+	there.unheard()
 	if err := second.Held(t.Context()); !errors.Is(err, ErrRunning) {
 		t.Errorf("what the one that others took for dead hears: %v", err)
 	}
@@ -419,7 +433,7 @@ func TestHold(t *testing.T) {
 	if err := write(here, last); err != nil {
 		t.Fatal(err)
 	}
-	unheard(here)
+	here.unheard()
 	if err := last.Held(t.Context()); err != nil {
 		t.Errorf("nobody has taken its place: %v", err)
 	}

@@ -244,12 +244,12 @@ func (s *Requests) claimed(f *flight, key Key, run *Run) func(Key, *Run, *answer
 	}
 	run.Again = found != nil
 	h := s.claims.begin(key, run.Again)
-	run.Held = h.held
-	run.Claim = func(tx *store.Tx) error {
-		err := h.claim(tx)
+	heard := func(err error) error {
 		f.beat(errors.Is(err, ErrRunning))
 		return err
 	}
+	run.Held = func(ctx context.Context) error { return heard(h.held(ctx)) }
+	run.Claim = func(tx *store.Tx) error { return heard(h.claim(tx)) }
 	end := s.live(f.ctx, h)
 	return func(_ Key, run *Run, a *answer) {
 		end(func(ctx context.Context) error { return h.end(ctx, a, run.Changed) })
